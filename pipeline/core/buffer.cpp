@@ -1,0 +1,75 @@
+#include "pipeline/core/buffer.h"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "pipeline/core/error.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+class HeapLender final : public Lender {
+ public:
+  Buffer lend(std::size_t bytes) override {
+    auto block = std::make_unique<BufferBlock>();
+    block->capacity = std::max<std::size_t>(bytes, 1);
+    block->data = static_cast<std::byte*>(::operator new(block->capacity, kAlignment, std::nothrow));
+    if (block->data == nullptr) throw Error("no memory for a buffer of " + std::to_string(bytes) + " bytes");
+    block->lender = this;
+    block->users.store(1, std::memory_order_relaxed);
+    return {block.release(), bytes};
+  }
+
+  void take_back(BufferBlock& block) noexcept override {
+    ::operator delete(block.data, kAlignment);
+    delete &block;
+  }
+};
+
+}  // namespace
+
+std::span<std::byte> Buffer::writable() {
+  if (size_ != 0 && !unique()) throw Error("a shared buffer cannot be written");
+  return {data_, size_};
+}
+
+void Buffer::resize(std::size_t bytes) {
+  if (bytes > capacity()) {
+    throw Error("a buffer of " + std::to_string(capacity()) + " bytes cannot show " + std::to_string(bytes));
+  }
+  size_ = bytes;
+}
+
+Buffer Buffer::slice(std::size_t offset, std::size_t bytes) const {
+  if (offset > size_ || bytes > size_ - offset) {
+    throw Error("slice [" + std::to_string(offset) + ", +" + std::to_string(bytes) + ") of a buffer of " +
+                std::to_string(size_) + " bytes");
+  }
+  Buffer part(*this);
+  part.data_ += offset;
+  part.size_ = bytes;
+  return part;
+}
+
+void Buffer::release() noexcept {
+  BufferBlock* const block = std::exchange(block_, nullptr);
+  data_ = nullptr;
+  size_ = 0;
+  if (block == nullptr) return;
+  // The sole owner needs no locked instruction: nobody else can add a user to a block that it cannot see.
+  if (block->users.load(std::memory_order_acquire) == 1 ||
+      block->users.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    block->lender->take_back(*block);
+  }
+}
+
+Lender& heap_lender() {
+  static auto* const lender = new HeapLender;  // lives as long as any buffer may
+  return *lender;
+}
+
+}  // namespace millrace
