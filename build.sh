@@ -142,6 +142,7 @@ build_tsan_tbb() {
   mkdir -p "$top"/{apt/lists/partial,source,lib}
 
   # The same mirrors as the machine's own, as sources of source packages, apart from the machine's lists.
+  # shellcheck disable=SC2016 # apt expands these
   apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)' 'Created-By: Packages' |
     awk '$4 == "Debian" {print "deb-src", $1, $2, $3}' | sort -u >"$top/apt/sources.list"
   [ -s "$top/apt/sources.list" ] || fail "this machine's apt knows no Debian mirror to get the source of libtbb from"

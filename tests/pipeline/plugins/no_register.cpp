@@ -1,0 +1,1 @@
+#include "millrace/stage.h"

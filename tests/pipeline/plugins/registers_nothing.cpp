@@ -1,0 +1,3 @@
+#include "millrace/stage.h"
+
+extern "C" void millrace_register(millrace::Registry& /*registry*/) {}
