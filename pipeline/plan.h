@@ -71,6 +71,13 @@ void validate(const PipelineSpec& spec, const Registry& registry);
 /// sum and the largest line), kind run for files that cannot be used. Stage and position are filled in.
 Plan prepare(const PipelineSpec& spec, const Registry& registry);
 
+/// prepare() without the last step, for who wants to show the sum even when it is too large.
+Plan prepare_without_budget(const PipelineSpec& spec, const Registry& registry);
+
+/// Error (kind config) when the plan needs more memory than the spec allows: the sum, the budget, the largest line and
+/// what to lower.
+void require_within_budget(const Plan& plan, const PipelineSpec& spec);
+
 /// Cores this process may use: the affinity mask, cut by the cgroup v1/v2 CPU quota (rounded up); at least 1.
 std::uint32_t usable_cores();
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,12 +34,24 @@ struct StageSpec {
   std::string type;
   std::uint32_t slots = 1;
   LinkSpec link;
-  std::vector<std::string> from;  ///< names of the stages that feed this one; empty for a source
+  /// Names of the stages that feed this one. Empty: nothing for a source, the stage before this one in the file for
+  /// any other (validate() and prepare() know the roles and fill it in).
+  std::vector<std::string> from;
   bool ordered = true;            ///< restore input order at the output when slots > 1
   Options options;                ///< the keys that are the stage's own
   SourcePosition position;        ///< of the [[stage]] header
-  std::vector<SourcePosition> from_positions;
+  std::vector<SourcePosition> from_positions;  ///< one per `from`
+  std::map<std::string, SourcePosition> keys;  ///< where each reserved key stands that the config gives
+
+  /// Where `key` stands, or the [[stage]] header when it is not given.
+  const SourcePosition& at(const std::string& key) const {
+    const auto found = keys.find(key);
+    return found == keys.end() ? position : found->second;
+  }
 };
+
+/// The keys of a [[stage]] that are not the stage's own, but for `via`, which is handed to it as a table.
+const std::vector<std::string>& reserved_stage_keys();
 
 /// A config, parsed: every key known or handed to a stage, nothing checked across stages yet.
 struct PipelineSpec {
@@ -50,6 +63,7 @@ struct PipelineSpec {
   std::uint64_t loss_budget_chunks = 0;  ///< more dropped chunks than this: exit code 3
   std::vector<StageSpec> stages;
   std::filesystem::path file;  ///< the config file, for messages
+  std::map<std::string, SourcePosition> keys;  ///< where each key of [pipeline] stands that the config gives
   std::string json;            ///< the whole config after overrides and expansion as one JSON object, for the report
 };
 
