@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/live_temporaries.h"
 #include "io/open_file.h"
 #include "io/writer.h"
 #include "pipeline/core/io_stats.h"
@@ -40,7 +41,8 @@ class OutputFile {
   void overwrite(std::uint64_t offset, std::span<const std::byte> bytes);
 
   /// Completes the file under its final name: what is gathered is written, forced to the device as WriteVia::fsync
-  /// says, renamed, and (unless `never`) the directory is forced too.
+  /// says, renamed, and (unless `never`) the directory is forced too. When only that last step fails, the file stands
+  /// complete under its final name although the error is thrown.
   void publish();
   /// As publish(), but under "<target>.partial": the output of a run that was interrupted and drained.
   void keep_as_partial();
@@ -71,6 +73,7 @@ class OutputFile {
   State state_ = State::untouched;
   std::unique_ptr<Writer> writer_;
   std::filesystem::path temporary_;
+  LiveTemporary live_;
   std::filesystem::path final_path_;
   std::vector<std::byte> gathered_;  // the last bytes of the file, not written yet
   std::uint64_t size_ = 0;
