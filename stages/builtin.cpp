@@ -1,0 +1,26 @@
+#include "stages/builtin.h"
+
+#include "pipeline/core/stage.h"
+#include "stages/null_writer.h"
+#include "stages/raw_reader.h"
+#include "stages/raw_writer.h"
+#include "stages/spin.h"
+#include "stages/synthetic_reader.h"
+
+namespace millrace {
+
+void add_builtin_stages(Registry& registry) {
+  // Sources
+  registry.add<RawReader>("raw_reader", "bytes of any files, in blocks");
+  registry.add<SyntheticReader>("synthetic_reader",
+                                "chunks made from a seed, at full speed or at an instrument's pace");
+
+  // Transforms
+  registry.add<Spin>("spin", "lasts a set time per chunk: calibration");
+
+  // Sinks
+  registry.add<NullWriter>("null_writer", "takes everything, keeps nothing");
+  registry.add<RawWriter>("raw_writer", "appends the bytes of every chunk to a file");
+}
+
+}  // namespace millrace
