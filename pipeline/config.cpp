@@ -28,8 +28,8 @@ void refuse_unknown_keys(const Options& options, const std::string& where) {
     if (table_of(description.key) == table_of(key)) known.push_back(description.key);
   }
   const std::string close = nearest(key, known);
-  const std::string hint = close.empty() ? fmt::format("it has: {}", fmt::join(known, " "))
-                                         : fmt::format("did you mean '{}'?", close);
+  const std::string hint =
+      close.empty() ? fmt::format("it has: {}", fmt::join(known, " ")) : fmt::format("did you mean '{}'?", close);
   throw config_error(fmt::format("{} has no key '{}'; {}", where, key, hint), position);
 }
 
@@ -75,9 +75,9 @@ WhenFull read_when_full(const Options& options) {
     names.emplace_back(name_of(policy));
   }
   const std::string close = nearest(text, names);
-  throw options.error_at("when_full",
-                         close.empty() ? fmt::format("'when_full' is one of {}, not \"{}\"", fmt::join(names, " "), text)
-                                       : fmt::format("there is no when_full = \"{}\"; did you mean \"{}\"?", text, close));
+  throw options.error_at(
+      "when_full", close.empty() ? fmt::format("'when_full' is one of {}, not \"{}\"", fmt::join(names, " "), text)
+                                 : fmt::format("there is no when_full = \"{}\"; did you mean \"{}\"?", text, close));
 }
 
 LinkSpec read_link(const Options& options) {
@@ -177,10 +177,9 @@ PipelineSpec load_config_text(std::string_view text, const std::string& name,
       read_stages(value, spec.file.parent_path(), spec);
     } else {
       const std::string close = nearest(key, {"pipeline", "stage"});
-      throw config_error(
-          fmt::format("a config has [pipeline] and [[stage]], not '{}'{}", key,
-                      close.empty() ? "" : fmt::format("; did you mean '{}'?", close)),
-          value.position);
+      throw config_error(fmt::format("a config has [pipeline] and [[stage]], not '{}'{}", key,
+                                     close.empty() ? "" : fmt::format("; did you mean '{}'?", close)),
+                         value.position);
     }
   }
   return spec;

@@ -115,6 +115,7 @@ ConfigValue convert(const toml::node& node, SourcePosition position, const std::
 }  // namespace
 
 ConfigValue::Table parse_toml(std::string_view text, const std::string& file) {
+  if (text.find('\0') != std::string_view::npos) throw config_error("this is no text file", {file, 1, 1});
   KeyDepthCheck(text, file).run();
   try {
     return convert_table(toml::parse(text, file), file);

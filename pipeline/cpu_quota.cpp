@@ -109,7 +109,8 @@ std::uint32_t affinity_cores() {
                                                                            [](cpu_set_t* set) { CPU_FREE(set); });
     const std::size_t bytes = CPU_ALLOC_SIZE(bits);
     if (mask == nullptr) break;
-    if (::sched_getaffinity(0, bytes, mask.get()) == 0) return static_cast<std::uint32_t>(CPU_COUNT_S(bytes, mask.get()));
+    if (::sched_getaffinity(0, bytes, mask.get()) == 0)
+      return static_cast<std::uint32_t>(CPU_COUNT_S(bytes, mask.get()));
     if (errno != EINVAL) break;
   }
   return std::max(1U, std::thread::hardware_concurrency());

@@ -96,8 +96,9 @@ class Planner {
       on_behalf_of(spec, [&] { prepare_sink(stage, input); });
       return;
     }
-    const ChunkType output = on_behalf_of(
-        spec, [&] { return stage.role == Role::source ? prepare_source(stage) : prepare_transform(stage, input_of(place)); });
+    const ChunkType output = on_behalf_of(spec, [&] {
+      return stage.role == Role::source ? prepare_source(stage) : prepare_transform(stage, input_of(place));
+    });
     if (output.max_bytes == 0) {
       throw config_error("its chunks have no upper bound in bytes, so the memory of the run cannot be planned",
                          spec.position)

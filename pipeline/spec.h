@@ -37,9 +37,9 @@ struct StageSpec {
   /// Names of the stages that feed this one. Empty: nothing for a source, the stage before this one in the file for
   /// any other (validate() and prepare() know the roles and fill it in).
   std::vector<std::string> from;
-  bool ordered = true;            ///< restore input order at the output when slots > 1
-  Options options;                ///< the keys that are the stage's own
-  SourcePosition position;        ///< of the [[stage]] header
+  bool ordered = true;                         ///< restore input order at the output when slots > 1
+  Options options;                             ///< the keys that are the stage's own
+  SourcePosition position;                     ///< of the [[stage]] header
   std::vector<SourcePosition> from_positions;  ///< one per `from`
   std::map<std::string, SourcePosition> keys;  ///< where each reserved key stands that the config gives
 
@@ -62,9 +62,9 @@ struct PipelineSpec {
   Duration stall_timeout = std::chrono::minutes(10);
   std::uint64_t loss_budget_chunks = 0;  ///< more dropped chunks than this: exit code 3
   std::vector<StageSpec> stages;
-  std::filesystem::path file;  ///< the config file, for messages
+  std::filesystem::path file;                  ///< the config file, for messages
   std::map<std::string, SourcePosition> keys;  ///< where each key of [pipeline] stands that the config gives
-  std::string json;            ///< the whole config after overrides and expansion as one JSON object, for the report
+  std::string json;  ///< the whole config after overrides and expansion as one JSON object, for the report
 };
 
 }  // namespace millrace

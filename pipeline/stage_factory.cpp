@@ -73,9 +73,9 @@ std::vector<std::unique_ptr<Stage>> make_instances(const StageSpec& spec, const 
   const auto unread = spec.options.unread();
   if (!unread.empty()) {
     if (const auto misspelt = misspelt_option(spec, registry)) throw Error(*misspelt);
-    throw config_error(fmt::format("'{}' does not use the option '{}' with these settings", spec.type,
-                                   unread.front().first),
-                       unread.front().second)
+    throw config_error(
+        fmt::format("'{}' does not use the option '{}' with these settings", spec.type, unread.front().first),
+        unread.front().second)
         .in_stage(spec.name);
   }
   if (spec.slots > 1 && !instances.front()->parallel()) {

@@ -19,8 +19,7 @@ Role role_of(const StageSpec& stage, const Registry& registry) {
 }
 
 Error wrong_from(const StageSpec& reader, std::size_t which, const std::string& message) {
-  return config_error(message,
-                      which < reader.from_positions.size() ? reader.from_positions[which] : reader.at("from"))
+  return config_error(message, which < reader.from_positions.size() ? reader.from_positions[which] : reader.at("from"))
       .in_stage(reader.name);
 }
 
@@ -34,8 +33,9 @@ std::size_t index_of(const PipelineSpec& spec, const StageSpec& reader, std::siz
     if (&stage != &reader) names.push_back(stage.name);
   }
   const std::string close = nearest(wanted, names);
-  throw wrong_from(reader, which, fmt::format("there is no stage '{}' to read from{}", wanted,
-                                              close.empty() ? "" : fmt::format("; did you mean '{}'?", close)));
+  throw wrong_from(reader, which,
+                   fmt::format("there is no stage '{}' to read from{}", wanted,
+                               close.empty() ? "" : fmt::format("; did you mean '{}'?", close)));
 }
 
 std::vector<std::size_t> given_inputs(const PipelineSpec& spec, const std::vector<Role>& roles, std::size_t reader) {
@@ -69,10 +69,11 @@ std::vector<std::size_t> inputs_of(const PipelineSpec& spec, const std::vector<R
   }
   const StageSpec& before = spec.stages[reader - 1];
   if (roles[reader - 1] == Role::sink) {
-    throw config_error(fmt::format("'{}' would read from '{}' before it, which is a sink; say which stage it reads with "
-                                   "from = \"...\"",
-                                   stage.name, before.name),
-                       stage.position);
+    throw config_error(
+        fmt::format("'{}' would read from '{}' before it, which is a sink; say which stage it reads with "
+                    "from = \"...\"",
+                    stage.name, before.name),
+        stage.position);
   }
   return {reader - 1};
 }

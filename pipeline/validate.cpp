@@ -18,9 +18,9 @@ void refuse_equal_names(const PipelineSpec& spec) {
   for (const auto& stage : spec.stages) {
     const auto [place, added] = seen.emplace(stage.name, &stage);
     if (added) continue;
-    throw config_error(fmt::format("two stages are called '{}'; the first is in line {}", stage.name,
-                                   place->second->position.line),
-                       stage.at("name"));
+    throw config_error(
+        fmt::format("two stages are called '{}'; the first is in line {}", stage.name, place->second->position.line),
+        stage.at("name"));
   }
 }
 

@@ -15,9 +15,12 @@ Shape::Shape(std::initializer_list<std::uint64_t> extents) {
 }
 
 std::uint64_t Shape::elements() const {
+  for (std::size_t axis = 0; axis < rank_; ++axis) {
+    if (extents_[axis] == 0) return 0;
+  }
   std::uint64_t product = 1;
   for (std::size_t axis = 0; axis < rank_; ++axis) {
-    if (extents_[axis] != 0 && product > std::numeric_limits<std::uint64_t>::max() / extents_[axis]) {
+    if (product > std::numeric_limits<std::uint64_t>::max() / extents_[axis]) {
       throw Error("shape " + text() + " has more than 2^64 elements");
     }
     product *= extents_[axis];

@@ -53,11 +53,8 @@ Error& Error::of_kind(ErrorKind kind) {
 void Error::compose() {
   std::string where;
   const auto add = [&where](const std::string& part) { where += (where.empty() ? "" : ", ") + part; };
-  if (position_.known()) {
-    text_ = position_.text() + ": ";
-  } else {
-    text_.clear();
-  }
+  text_ = position_.text();
+  if (!text_.empty()) text_ += ": ";
   if (!stage_.empty()) add("stage '" + stage_ + "'");
   if (chunk_) add("chunk " + std::to_string(*chunk_));
   if (!path_.empty()) add(path_.string());

@@ -19,7 +19,8 @@ struct Options::Memory {
 namespace {
 
 const char* kind_of(const OptionValue& value) {
-  constexpr std::array<const char*, 6> kNames{"a boolean", "an integer", "a number", "text", "a list of text", "a table"};
+  constexpr std::array<const char*, 6> kNames{"a boolean", "an integer",     "a number",
+                                              "text",      "a list of text", "a table"};
   return kNames.at(value.value.index());
 }
 
@@ -109,8 +110,7 @@ void Options::record(OptionDescription description) const {
   if (!known) memory_->descriptions.push_back(std::move(description));
 }
 
-std::int64_t Options::to_integer(const std::string& key, const OptionValue& value, std::int64_t min,
-                                 std::int64_t max) {
+std::int64_t Options::to_integer(const std::string& key, const OptionValue& value, std::int64_t min, std::int64_t max) {
   const auto* const integer = std::get_if<std::int64_t>(&value.value);
   if (integer == nullptr) wrong_type(key, value, "an integer");
   if (*integer < min || *integer > max) {
@@ -121,9 +121,10 @@ std::int64_t Options::to_integer(const std::string& key, const OptionValue& valu
   return *integer;
 }
 
-double Options::to_number(const std::string& key, const OptionValue& value) {
+double Options::to_number(const std::string& key, const OptionValue& value, double max) {
   if (const auto* const number = std::get_if<double>(&value.value)) {
     if (!std::isfinite(*number)) throw config_error("'" + key + "' must be finite", value.position);
+    if (std::abs(*number) > max) throw config_error("'" + key + "' is too large for its type", value.position);
     return *number;
   }
   if (const auto* const integer = std::get_if<std::int64_t>(&value.value)) return static_cast<double>(*integer);
@@ -145,7 +146,8 @@ Bytes Options::to_bytes(const std::string& key, const OptionValue& value) {
   if (text == nullptr) wrong_type(key, value, "a size with its unit, like \"4 MiB\"");
   const auto bytes = parse_bytes(*text);
   if (!bytes) {
-    throw config_error("'" + key + "' must be a size with its unit, like \"4 MiB\" (B kB MB GB TB KiB MiB GiB TiB), not \"" +
+    throw config_error("'" + key +
+                           "' must be a size with its unit, like \"4 MiB\" (B kB MB GB TB KiB MiB GiB TiB), not \"" +
                            *text + "\"",
                        value.position);
   }
@@ -157,8 +159,9 @@ Duration Options::to_duration(const std::string& key, const OptionValue& value) 
   if (text == nullptr) wrong_type(key, value, "a time with its unit, like \"250 ms\"");
   const auto duration = parse_duration(*text);
   if (!duration) {
-    throw config_error("'" + key + "' must be a time with its unit, like \"250 ms\" (ns us ms s min h), not \"" + *text + "\"",
-                       value.position);
+    throw config_error(
+        "'" + key + "' must be a time with its unit, like \"250 ms\" (ns us ms s min h), not \"" + *text + "\"",
+        value.position);
   }
   return *duration;
 }

@@ -28,8 +28,9 @@ struct OptionValue {
 
 /// What a stage can be told, found out by constructing it with Options::recorder().
 struct OptionDescription {
-  std::string key;       ///< dotted for the keys of a table: "via.transport"
-  std::string type;      ///< "integer", "number", "boolean", "text", "size", "duration", "path", "list of text", "list of paths"
+  std::string key;  ///< dotted for the keys of a table: "via.transport"
+  std::string
+      type;  ///< "integer", "number", "boolean", "text", "size", "duration", "path", "list of text", "list of paths"
   std::string fallback;  ///< the default as it would be written in a config; empty when required
   bool required = false;
   std::string help;
@@ -56,7 +57,7 @@ class Options {
   T get(const std::string& key, const std::type_identity_t<T>& fallback, const std::string& help = "") const {
     note<T>(key, &fallback, help);
     const OptionValue* const found = find(key);
-    return found == nullptr ? fallback : convert<T>(key, *found);
+    return found == nullptr ? fallback : convert<T>(prefix_ + key, *found);
   }
 
   /// The value; Error when it is missing.
@@ -64,7 +65,7 @@ class Options {
   T require(const std::string& key, const std::string& help = "") const {
     note<T>(key, nullptr, help);
     const OptionValue* const found = find(key);
-    if (found != nullptr) return convert<T>(key, *found);
+    if (found != nullptr) return convert<T>(prefix_ + key, *found);
     if (recording()) return T{};
     throw missing(key);
   }
@@ -94,7 +95,7 @@ class Options {
   void record(OptionDescription description) const;
 
   static std::int64_t to_integer(const std::string& key, const OptionValue& value, std::int64_t min, std::int64_t max);
-  static double to_number(const std::string& key, const OptionValue& value);
+  static double to_number(const std::string& key, const OptionValue& value, double max);
   static bool to_boolean(const std::string& key, const OptionValue& value);
   static std::string to_text(const std::string& key, const OptionValue& value);
   static Bytes to_bytes(const std::string& key, const OptionValue& value);
@@ -109,13 +110,14 @@ class Options {
     if constexpr (std::same_as<T, bool>) {
       return to_boolean(key, value);
     } else if constexpr (kIsInteger<T>) {
-      // A TOML integer has 64 bits with sign; an unsigned 64-bit option gets its lower half, which is all a file can say.
+      // A TOML integer has 64 bits with sign; an unsigned 64-bit option gets its lower half, which is all a file can
+      // say.
       constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
       constexpr auto kLimit = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
       return static_cast<T>(to_integer(key, value, static_cast<std::int64_t>(std::numeric_limits<T>::min()),
                                        static_cast<std::int64_t>(kMax < kLimit ? kMax : kLimit)));
     } else if constexpr (std::floating_point<T>) {
-      return static_cast<T>(to_number(key, value));
+      return static_cast<T>(to_number(key, value, static_cast<double>(std::numeric_limits<T>::max())));
     } else if constexpr (std::same_as<T, std::string>) {
       return to_text(key, value);
     } else if constexpr (std::same_as<T, Bytes>) {
@@ -147,9 +149,9 @@ class Options {
     } else if constexpr (std::same_as<T, std::string>) {
       return "\"" + value + "\"";
     } else if constexpr (std::same_as<T, Bytes>) {
-      return "\"" + format_bytes(value.count) + "\"";
+      return "\"" + spell_bytes(value) + "\"";
     } else if constexpr (std::same_as<T, Duration>) {
-      return "\"" + format_duration_ns(value.count()) + "\"";
+      return "\"" + spell_duration(value) + "\"";
     } else if constexpr (std::same_as<T, std::filesystem::path>) {
       return "\"" + value.string() + "\"";
     } else {

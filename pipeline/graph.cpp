@@ -1,0 +1,429 @@
+#include "pipeline/graph.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <system_error>
+#include <utility>
+
+#if defined(__GLIBC__)
+#include <pthread.h>
+#endif
+
+namespace millrace {
+namespace {
+
+/// A turn should last about this long when its calls are shorter: enough to hide the cost of taking the lock (0.1 us)
+/// and of passing cache lines between cores, less than one wake-up of a sleeping thread (6 us) in added latency.
+constexpr std::int64_t kTurnNs = 4'000;
+/// A worker whose turn is expected to end within this time will look after ready stages itself: waking another one
+/// would take as long.
+constexpr std::int64_t kSoonBackNs = 10'000;
+/// How a past long call counts: its memory fades by this fraction per turn.
+constexpr std::int64_t kExpectedDecay = 16;
+/// An own thread with nothing to do offers its core this many times before it sleeps. A yield costs 0.3 us when nobody
+/// wants the core; sleep and wake-up cost 6 us.
+constexpr int kYieldsBeforeSleep = 16;
+
+Error as_error(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return Error("out of memory");
+  } catch (const std::exception& error) {
+    return Error(error.what());
+  } catch (...) {
+    return Error("threw something that is not an exception");
+  }
+}
+
+void name_thread(std::thread& thread, const std::string& stage, std::uint32_t slot) {
+#if defined(__GLIBC__)
+  const std::string name = (stage + "." + std::to_string(slot)).substr(0, 15);  // the kernel's limit
+  pthread_setname_np(thread.native_handle(), name.c_str());
+#endif
+}
+
+class HeapPool final : public Pool {
+ public:
+  Buffer lend(std::size_t bytes) override {
+    ++allocations_;
+    return heap_lender().lend(bytes);
+  }
+  void take_back(BufferBlock& /*block*/) noexcept override {}  // its blocks belong to the heap lender
+  std::uint64_t allocations() const override { return allocations_.load(); }
+
+ private:
+  std::atomic<std::uint64_t> allocations_{0};
+};
+
+}  // namespace
+
+// --- making it -----------------------------------------------------------------------------------------------------
+
+Graph::Graph(Plan& plan, const RunSettings& settings, Clock& clock)
+    : plan_(plan), clock_(clock), start_ns_(clock.now_ns()), flow_(make_flow()) {
+  last_progress_ns_ = start_ns_;
+  make_pools(settings);
+  make_stages();
+}
+
+Graph::~Graph() = default;
+
+FlowState Graph::make_flow() const {
+  std::vector<FlowState::StageShape> stages;
+  for (const StagePlan& stage : plan_.stages) {
+    const auto* const transform = dynamic_cast<const Transform*>(stage.instances.front().get());
+    stages.push_back({stage.role, stage.slots(), stage.ordered, transform != nullptr && transform->splits(),
+                      stage.inputs, stage.outputs});
+  }
+  std::vector<FlowState::LinkShape> links;
+  for (const LinkPlan& link : plan_.links) {
+    links.push_back({link.from, link.to, {link.capacity_chunks, link.capacity_bytes, link.when_full}, link.type.max_bytes});
+  }
+  return {std::move(stages), links, start_ns_};
+}
+
+void Graph::make_pools(const RunSettings& settings) {
+  for (const LinkPlan& link : plan_.links) {
+    // Every chunk of the link: waiting in it, being made by its producer's slots, or held by its consumer's.
+    const std::uint64_t slots = plan_.stages[link.from].slots() + plan_.stages[link.to].slots();
+    const PoolSpec spec{link.type.max_bytes, link.capacity_chunks + slots * kMaxBatch};
+    pools_.push_back(settings.make_pool ? settings.make_pool(spec) : std::make_unique<HeapPool>());
+  }
+}
+
+void Graph::make_stages() {
+  stages_.resize(plan_.stages.size());
+  parked_stages_.assign(flow_.words(), 0);
+  transforms_.assign(flow_.words(), 0);
+  for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
+    StagePlan& stage = plan_.stages[i];
+    Lender* const lender = stage.outputs.empty() ? nullptr : pools_[stage.outputs.front()].get();
+    for (auto& instance : stage.instances) {
+      stages_[i].runners.emplace_back(*instance, stage.role, lender, clock_, stop_.get_token());
+    }
+    if (stage.role == Role::transform) {
+      transforms_[i / 64] |= std::uint64_t{1} << (i % 64);
+      continue;
+    }
+    stages_[i].first_thread = threads_.size();
+    for (std::uint32_t slot = 0; slot < stage.slots(); ++slot) {
+      OwnThread& own = threads_.emplace_back();
+      own.stage = i;
+      own.slot = slot;
+    }
+  }
+  inside_ = threads_.size();
+}
+
+void Graph::start() {
+  arena_ = std::make_unique<WorkerArena>(plan_.threads, plan_.stages.size(), [this](std::size_t stage) { work(stage); });
+  std::size_t started = 0;
+  try {
+    for (OwnThread& own : threads_) {
+      own.thread = std::thread([this, &own] { run_own_thread(own); });
+      name_thread(own.thread, plan_.stages[own.stage].name, own.slot);
+      ++started;
+    }
+  } catch (const std::system_error& refused) {
+    const Error error(std::string("cannot start a thread: ") + refused.what());
+    stop(&error);
+    give_up_threads(threads_.size() - started);
+  }
+}
+
+void Graph::give_up_threads(std::size_t count) {
+  Errands errands;
+  {
+    const std::lock_guard lock(mutex_);
+    inside_ -= count - 1;
+    leave(errands);
+  }
+  run_errands(errands);
+}
+
+// --- threads of sources and sinks ----------------------------------------------------------------------------------
+
+void Graph::run_own_thread(OwnThread& self) {
+  Errands errands;
+  BusyTally tally;
+  std::optional<Error> error;
+  std::unique_lock lock(mutex_);
+  std::int64_t now_ns = clock_.now_ns();
+  while (!stopped_) {
+    Firing* const firing = flow_.claim(self.stage, self.slot, batch_for(self.stage), now_ns);
+    if (firing == nullptr) {
+      if (flow_.ended(self.stage)) break;
+      self.parked = true;
+      ++stages_[self.stage].threads_parked;
+      parked_stages_[self.stage / 64] |= std::uint64_t{1} << (self.stage % 64);
+    }
+    find_errands(errands);
+    lock.unlock();
+    run_errands(errands);
+    if (firing == nullptr) {
+      wait_for_signal(self);
+      lock.lock();
+      now_ns = clock_.now_ns();
+      continue;
+    }
+    now_ns = execute(*firing, tally, error);
+    lock.lock();
+    conclude(*firing, tally, error, now_ns, errands);
+  }
+  leave(errands);
+  lock.unlock();
+  run_errands(errands);
+}
+
+void Graph::wait_for_signal(OwnThread& self) {
+  for (int i = 0; i < kYieldsBeforeSleep && self.signal.load(std::memory_order_acquire) == 0; ++i) sched_yield();
+  self.signal.wait(0, std::memory_order_acquire);
+  self.signal.store(0, std::memory_order_relaxed);
+}
+
+// --- workers -------------------------------------------------------------------------------------------------------
+
+void Graph::work(std::size_t stage) {
+  Errands errands;
+  BusyTally tally;
+  std::optional<Error> error;
+  std::unique_lock lock(mutex_);
+  --workers_starting_;
+  std::int64_t now_ns = clock_.now_ns();
+  while (Firing* const firing = next_for_worker(stage, now_ns)) {
+    const bool soon_back = stages_[firing->stage].expected_ns * firing->count < kSoonBackNs;
+    workers_soon_back_ += soon_back ? 1 : 0;
+    find_errands(errands);
+    lock.unlock();
+    run_errands(errands);
+    now_ns = execute(*firing, tally, error);
+    lock.lock();
+    workers_soon_back_ -= soon_back ? 1 : 0;
+    conclude(*firing, tally, error, now_ns, errands);
+  }
+  --workers_active_;
+  leave(errands);
+  lock.unlock();
+  run_errands(errands);
+}
+
+Firing* Graph::next_for_worker(std::size_t preferred, std::int64_t now_ns) {
+  if (stopped_) return nullptr;
+  for (std::size_t word = flow_.words(); word-- != 0;) {
+    std::uint64_t candidates = flow_.fireable(word) & transforms_[word];
+    while (candidates != 0) {
+      const auto bit = static_cast<std::size_t>(63 - std::countl_zero(candidates));
+      const std::size_t stage = word * 64 + bit;
+      if (Firing* const firing = flow_.claim(stage, FlowState::kAnySlot, batch_for(stage), now_ns)) return firing;
+      candidates &= ~(std::uint64_t{1} << bit);
+    }
+  }
+  static_cast<void>(preferred);
+  return nullptr;
+}
+
+std::uint32_t Graph::batch_for(std::size_t stage) const {
+  const std::int64_t expected_ns = stages_[stage].expected_ns;
+  if (expected_ns == 0) return 1;
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(kTurnNs / expected_ns, 1, kMaxBatch));
+}
+
+// --- one turn ------------------------------------------------------------------------------------------------------
+
+std::int64_t Graph::execute(Firing& firing, BusyTally& tally, std::optional<Error>& error) {
+  StageRunner& runner = stages_[firing.stage].runners[firing.slot];
+  try {
+    flow_.take_inputs(firing);
+    tally = runner.run(firing, draining_.load(std::memory_order_relaxed) ? Sink::End::interrupted : Sink::End::complete);
+    flow_.give_outputs(firing);
+    return runner.last_ns();
+  } catch (...) {
+    error = as_error(std::current_exception());
+    error->in_stage(plan_.stages[firing.stage].name);
+    if (firing.kind == Firing::Kind::call) error->at_chunk(firing.first_index + runner.processed());
+    tally = {};
+    return clock_.now_ns();
+  }
+}
+
+void Graph::conclude(Firing& firing, const BusyTally& tally, const std::optional<Error>& error, std::int64_t now_ns,
+                     Errands& errands) {
+  StageEntry& stage = stages_[firing.stage];
+  last_progress_ns_.store(now_ns, std::memory_order_relaxed);
+  if (error) {
+    flow_.abandon(firing, stage.runners[firing.slot].processed(), now_ns);
+    stop_locked(&*error, errands);
+    return;
+  }
+  stage.tally.add(tally);
+  const auto call_ns = std::max<std::int64_t>(tally.wall_ns / static_cast<std::int64_t>(tally.calls), 1);
+  stage.expected_ns = std::max(call_ns, stage.expected_ns - stage.expected_ns / kExpectedDecay);
+  flow_.complete(firing, now_ns);
+}
+
+void Graph::leave(Errands& errands) {
+  find_errands(errands);
+  if (--inside_ != 0) return;
+  end_ns_ = clock_.now_ns();
+  errands.done = true;
+}
+
+// --- whom to wake --------------------------------------------------------------------------------------------------
+
+void Graph::find_errands(Errands& errands) {
+  if (stopped_) {
+    for (std::size_t i = 0; i < stages_.size(); ++i) wake_parked(i, plan_.stages[i].slots(), errands);
+    return;
+  }
+  wake_fireable(errands);
+  call_workers(errands);
+  if (flow_.ended_stages() != ended_seen_) {
+    ended_seen_ = flow_.ended_stages();
+    for (std::size_t i = 0; i < stages_.size(); ++i) {
+      if (flow_.ended(i)) wake_parked(i, plan_.stages[i].slots(), errands);
+    }
+  }
+}
+
+void Graph::wake_fireable(Errands& errands) {
+  for (std::size_t word = 0; word < flow_.words(); ++word) {
+    std::uint64_t candidates = flow_.fireable(word) & parked_stages_[word];
+    while (candidates != 0) {
+      const std::size_t stage = word * 64 + static_cast<std::size_t>(std::countr_zero(candidates));
+      candidates &= candidates - 1;
+      // Threads that are awake will come for their turns; only what they leave is worth a wake-up.
+      const std::uint32_t ready = flow_.ready(stage);
+      wake_parked(stage, ready, errands);
+    }
+  }
+}
+
+void Graph::wake_parked(std::size_t index, std::uint32_t most, Errands& errands) {
+  StageEntry& stage = stages_[index];
+  for (std::size_t i = stage.first_thread; most != 0 && stage.threads_parked != 0; ++i) {
+    OwnThread& own = threads_[i];
+    if (!own.parked) continue;
+    own.parked = false;
+    --stage.threads_parked;
+    --most;
+    errands.wake.push_back(&own);
+  }
+  if (stage.threads_parked == 0) parked_stages_[index / 64] &= ~(std::uint64_t{1} << (index % 64));
+}
+
+void Graph::call_workers(Errands& errands) {
+  std::uint32_t turns = 0;
+  std::int64_t backlog_ns = 0;
+  std::size_t nearest_sink = 0;
+  for (std::size_t word = 0; word < flow_.words(); ++word) {
+    std::uint64_t candidates = flow_.fireable(word) & transforms_[word];
+    while (candidates != 0) {
+      const std::size_t stage = word * 64 + static_cast<std::size_t>(std::countr_zero(candidates));
+      candidates &= candidates - 1;
+      const std::uint32_t ready = flow_.ready(stage);
+      turns += ready;
+      // A stage that never ran yet may take any time.
+      backlog_ns += ready * (stages_[stage].expected_ns == 0 ? kSoonBackNs : stages_[stage].expected_ns);
+      nearest_sink = stage;
+    }
+  }
+  while (workers_active_ < plan_.threads && workers_starting_ < turns) {
+    const bool cared_for = workers_soon_back_ + workers_starting_ != 0;
+    if (cared_for && backlog_ns < kSoonBackNs) return;
+    ++workers_active_;
+    ++workers_starting_;
+    ++inside_;
+    errands.fire.push_back(nearest_sink);
+  }
+}
+
+void Graph::run_errands(Errands& errands) {
+  for (OwnThread* const own : errands.wake) {
+    own->signal.store(1, std::memory_order_release);
+    own->signal.notify_one();
+  }
+  errands.wake.clear();
+  for (const std::size_t stage : errands.fire) arena_->fire(stage);
+  errands.fire.clear();
+  if (errands.stop) {
+    errands.stop = false;
+    stop_.request_stop();
+  }
+  if (errands.done) {
+    const std::lock_guard done_lock(done_mutex_);
+    done_ = true;
+    done_changed_.notify_all();
+  }
+}
+
+// --- from outside --------------------------------------------------------------------------------------------------
+
+bool Graph::wait_until_done(std::chrono::nanoseconds timeout) {
+  std::unique_lock lock(done_mutex_);
+  return done_changed_.wait_for(lock, timeout, [this] { return done_; });
+}
+
+void Graph::drain() {
+  Errands errands;
+  {
+    const std::lock_guard lock(mutex_);
+    draining_ = true;
+    flow_.drain(clock_.now_ns());
+    find_errands(errands);
+  }
+  run_errands(errands);
+}
+
+void Graph::stop(const Error* failure) {
+  Errands errands;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_locked(failure, errands);
+    find_errands(errands);
+  }
+  run_errands(errands);
+}
+
+void Graph::stop_locked(const Error* failure, Errands& errands) {
+  if (failure != nullptr && !failure_ && !stopped_) failure_ = *failure;
+  stopped_ = true;
+  errands.stop = true;
+}
+
+std::optional<Error> Graph::failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void Graph::clean_up() {
+  for (OwnThread& own : threads_) {
+    if (own.thread.joinable()) own.thread.join();
+  }
+  arena_.reset();
+  const std::int64_t now_ns = end_ns_;
+  flow_.discard(now_ns);
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    if (plan_.stages[i].role != Role::sink || flow_.ended(i)) continue;
+    for (auto& instance : plan_.stages[i].instances) static_cast<Sink&>(*instance).abandon();
+  }
+}
+
+std::vector<std::string> Graph::stuck_stages() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    if (flow_.ledger().state(i).counts.busy != 0) names.push_back(plan_.stages[i].name);
+  }
+  for (OwnThread& own : threads_) {
+    if (own.thread.joinable()) own.thread.detach();
+  }
+  return names;
+}
+
+}  // namespace millrace

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "pipeline/core/clock.h"
+#include "pipeline/report.h"
+
+namespace millrace {
+
+/// What measuring cost in a run that made `calls` calls and read the CPU clocks around `samples` turns: the stamps,
+/// histogram and ledger steps of a call are timed here and now with the same code (a few ms), then multiplied.
+LedgerCost calibrate_ledger(Clock& clock, std::uint64_t calls, std::uint64_t turns, std::uint64_t samples,
+                            std::int64_t busy_ns);
+
+}  // namespace millrace
