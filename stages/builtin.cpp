@@ -1,9 +1,12 @@
 #include "stages/builtin.h"
 
 #include "pipeline/core/stage.h"
+#include "stages/decode_signal.h"
+#include "stages/fast5_reader.h"
 #include "stages/null_writer.h"
 #include "stages/raw_reader.h"
 #include "stages/raw_writer.h"
+#include "stages/signal_qc_writer.h"
 #include "stages/spin.h"
 #include "stages/synthetic_reader.h"
 
@@ -11,16 +14,19 @@ namespace millrace {
 
 void add_builtin_stages(Registry& registry) {
   // Sources
+  registry.add<Fast5Reader>("fast5_reader", "reads of nanopore FAST5 files, still encoded, one chunk per read");
   registry.add<RawReader>("raw_reader", "bytes of any files, in blocks");
   registry.add<SyntheticReader>("synthetic_reader",
                                 "chunks made from a seed, at full speed or at an instrument's pace");
 
   // Transforms
+  registry.add<DecodeSignal>("decode_signal", "encoded reads to int16 samples: VBZ, deflate, shuffle, checksum");
   registry.add<Spin>("spin", "lasts a set time per chunk: calibration");
 
   // Sinks
   registry.add<NullWriter>("null_writer", "takes everything, keeps nothing");
   registry.add<RawWriter>("raw_writer", "appends the bytes of every chunk to a file");
+  registry.add<SignalQcWriter>("signal_qc_writer", "a TSV row per read: samples, sum, min, max, sha256");
 }
 
 }  // namespace millrace

@@ -1,0 +1,141 @@
+#include "stages/decode_signal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "io/stream_vbyte.h"
+
+namespace millrace {
+namespace {
+
+/// Where one piece lies in the chunk.
+struct Piece {
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+  std::uint32_t mask = 0;
+};
+
+/// Takes one number and the separator after it off the front of `text`.
+template <typename T>
+T take_number(std::string_view& text, char separator) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) throw Error("its attribute 'pieces' cannot be read");
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (!text.empty()) {
+    if (text.front() != separator) throw Error("its attribute 'pieces' cannot be read");
+    text.remove_prefix(1);
+  }
+  return value;
+}
+
+Piece take_piece(std::string_view& text) {
+  Piece piece;
+  piece.offset = take_number<std::uint64_t>(text, ':');
+  piece.length = take_number<std::uint64_t>(text, ':');
+  piece.mask = take_number<std::uint32_t>(text, ' ');
+  return piece;
+}
+
+std::span<const std::byte> part_of(std::span<const std::byte> bytes, const Piece& piece) {
+  if (piece.offset > bytes.size() || piece.length > bytes.size() - piece.offset) {
+    throw Error("its attribute 'pieces' points outside the chunk");
+  }
+  return bytes.subspan(piece.offset, piece.length);
+}
+
+/// The failure of a read with all that is known about where it came from.
+Error failure_of(const Chunk& chunk, const Error& error) {
+  const auto id = chunk.attributes().text("read_id");
+  Error result(fmt::format("read {}: {}", id.value_or("without id"), error.message()));
+  if (chunk.origin().file) result.at_path(*chunk.origin().file).at_offset(chunk.origin().offset);
+  return result;
+}
+
+}  // namespace
+
+DecodeSignal::DecodeSignal(const Options& /*options*/) {}
+
+ChunkType DecodeSignal::prepare(const ChunkType& input) {
+  input.require(DType::u8).require("signal.encoded");
+  if (input.decoded_max_bytes == 0) throw config_error("needs an input that says how large it becomes decoded");
+  max_samples_ = input.decoded_max_bytes / sizeof(std::int16_t);
+  // The stream under VBZ's zstd layer (or what is between two steps of another coding), and a piece decoded aside.
+  state_bytes_ = io::stream_vbyte_max_bytes(max_samples_) + io::kStreamVbytePadding + input.decoded_max_bytes;
+  return {DType::i16, "signal", input.decoded_max_bytes};
+}
+
+std::optional<Chunk> DecodeSignal::process(Chunk chunk) {
+  try {
+    const Framing framing = framing_of(chunk);
+    coding_of(chunk);
+    Buffer buffer = loan(framing.samples * sizeof(std::int16_t));
+    Chunk decoded = chunk.with(std::move(buffer), DType::i16);
+    decode_pieces(chunk, framing, decoded.samples<std::int16_t>());
+    return decoded;
+  } catch (const Error& error) {
+    throw failure_of(chunk, error);
+  }
+}
+
+DecodeSignal::Framing DecodeSignal::framing_of(const Chunk& chunk) const {
+  const auto samples = chunk.attributes().integer("samples");
+  if (!samples || *samples < 0) throw Error("its attribute 'samples' is missing");
+  Framing framing;
+  framing.samples = static_cast<std::uint64_t>(*samples);
+  if (framing.samples > max_samples_) {
+    throw Error(fmt::format("has {} samples, more than the {} announced", framing.samples, max_samples_));
+  }
+  const auto piece_samples = chunk.attributes().integer("piece_samples").value_or(*samples);
+  framing.piece_samples = static_cast<std::uint64_t>(piece_samples);
+  if (piece_samples < 0 || framing.piece_samples > max_samples_ || (piece_samples == 0 && *samples != 0)) {
+    throw Error(fmt::format("has pieces of {} samples", piece_samples));
+  }
+  framing.pieces = chunk.attributes().text("pieces").value_or(std::string_view());
+  return framing;
+}
+
+const io::SignalCoding& DecodeSignal::coding_of(const Chunk& chunk) {
+  const auto text = chunk.attributes().text("coding");
+  if (!text) throw Error("its attribute 'coding' is missing");
+  if (*text != coding_text_) {
+    coding_ = io::parse_signal_coding(*text);
+    coding_text_ = *text;
+  }
+  return coding_;
+}
+
+void DecodeSignal::decode_pieces(const Chunk& chunk, const Framing& framing, std::span<std::int16_t> samples) {
+  if (samples.empty()) return;
+  std::string_view text = framing.pieces;
+  for (std::uint64_t first = 0; first < samples.size(); first += framing.piece_samples) {
+    const Piece piece = framing.pieces.empty() ? Piece{0, chunk.size_bytes(), 0} : take_piece(text);
+    const std::uint64_t here = std::min<std::uint64_t>(framing.piece_samples, samples.size() - first);
+    if (framing.pieces.empty() && here != samples.size()) throw Error("its attribute 'pieces' is missing");
+    decode_piece(part_of(chunk.bytes(), piece), piece.mask, framing.piece_samples, samples.subspan(first, here));
+  }
+  if (!text.empty()) throw Error("its attribute 'pieces' has more entries than the samples need");
+}
+
+void DecodeSignal::decode_piece(std::span<const std::byte> piece, std::uint32_t mask, std::uint64_t piece_samples,
+                                std::span<std::int16_t> samples) {
+  if (piece_samples == samples.size()) {
+    decoder_.decode(piece, coding_, mask, samples);
+    return;
+  }
+  // The last piece of a read holds more than the read: decoded whole, aside.
+  if (piece_samples > io::max_samples(coding_, piece.size())) {
+    throw Error(fmt::format("{} samples cannot be in {} bytes of signal", piece_samples, piece.size()));
+  }
+  if (whole_piece_.size() < piece_samples) whole_piece_.resize(piece_samples);
+  const auto whole = std::span(whole_piece_).first(piece_samples);
+  decoder_.decode(piece, coding_, mask, whole);
+  std::copy_n(whole.begin(), samples.size(), samples.begin());
+}
+
+}  // namespace millrace

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "io/signal_coding.h"
+#include "pipeline/core/stage.h"
+
+namespace millrace {
+
+/// Encoded reads -> samples. In: u8 "signal.encoded" with the attributes of fast5_reader (coding, samples; pieces and
+/// piece_samples when the read is stored in several). Out: i16 "signal", shape [samples], attributes and origin kept.
+/// Codings: none, deflate, shuffle, fletcher32 (checked), VBZ. Error with the read's id, path and offset when the bytes
+/// are damaged or do not give exactly the samples announced. (VBZ and deflate of FAST5 files carry no checksum of the
+/// samples' own: damage that leaves a VBZ stream well-formed is not found.)
+class DecodeSignal final : public Transform {
+ public:
+  explicit DecodeSignal(const Options& options);
+
+  bool parallel() const override { return true; }
+  ChunkType prepare(const ChunkType& input) override;
+  std::optional<Chunk> process(Chunk chunk) override;
+  std::uint64_t state_bytes() const override { return state_bytes_; }
+
+ private:
+  /// What the attributes of a chunk say about its bytes.
+  struct Framing {
+    std::uint64_t samples = 0;
+    std::uint64_t piece_samples = 0;
+    std::string_view pieces;  // empty: the whole chunk is one piece
+  };
+
+  Framing framing_of(const Chunk& chunk) const;
+  const io::SignalCoding& coding_of(const Chunk& chunk);
+  void decode_pieces(const Chunk& chunk, const Framing& framing, std::span<std::int16_t> samples);
+  void decode_piece(std::span<const std::byte> piece, std::uint32_t mask, std::uint64_t piece_samples,
+                    std::span<std::int16_t> samples);
+
+  io::SignalDecoder decoder_;
+  std::string coding_text_;  // of the last chunk, so that it is parsed once and not per chunk
+  io::SignalCoding coding_;
+  std::vector<std::int16_t> whole_piece_;
+  std::uint64_t max_samples_ = 0;
+  std::uint64_t state_bytes_ = 0;
+};
+
+}  // namespace millrace

@@ -1,0 +1,216 @@
+#include "stages/fast5_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "io/fast5_format.h"
+#include "io/input_files.h"
+#include "io/signal_coding.h"
+
+namespace millrace {
+namespace {
+
+/// Bytes between the pieces of a read that are read along rather than leaving them out and copying the pieces together.
+std::uint64_t tolerated_gaps(std::uint64_t bytes) { return std::max<std::uint64_t>(64 * 1024, bytes / 8); }
+
+/// How a read is fetched.
+struct Fetch {
+  std::shared_ptr<const std::filesystem::path> file;
+  std::shared_ptr<const Attributes> attributes;
+  io::Extent span;                    // what is read in one go; for pieces far apart: from the first to the last byte
+  std::uint64_t bytes = 0;            // of the chunk
+  std::vector<io::Extent> scattered;  // pieces far apart, to be read one by one; else empty
+  std::vector<std::byte> compact;     // the chunk itself, when it came with the index
+};
+
+/// The pieces in the order of the file, and where each (in the order of samples) goes in the chunk.
+std::vector<std::uint64_t> lay_out(const io::Fast5Read& read, Fetch& fetch) {
+  std::uint64_t first = read.pieces.front().extent.offset;
+  std::uint64_t last = 0;
+  std::uint64_t sum = 0;
+  for (const auto& piece : read.pieces) {
+    first = std::min(first, piece.extent.offset);
+    last = std::max(last, piece.extent.offset + piece.extent.length);
+    sum += piece.extent.length;
+  }
+  fetch.span = {first, last - first};
+  std::vector<std::uint64_t> offsets;
+  if (fetch.span.length <= sum + tolerated_gaps(sum)) {
+    fetch.bytes = fetch.span.length;
+    for (const auto& piece : read.pieces) offsets.push_back(piece.extent.offset - first);
+    return offsets;
+  }
+  fetch.bytes = sum;
+  std::uint64_t offset = 0;
+  for (const auto& piece : read.pieces) {
+    fetch.scattered.push_back(piece.extent);
+    offsets.push_back(offset);
+    offset += piece.extent.length;
+  }
+  return offsets;
+}
+
+Fetch fetch_of(io::Fast5Read read, const std::shared_ptr<const std::filesystem::path>& file) {
+  Fetch fetch;
+  fetch.file = file;
+  if (!read.pieces.empty()) {
+    const auto offsets = lay_out(read, fetch);
+    if (read.pieces.size() > 1 || read.pieces.front().filter_mask != 0) {
+      std::string pieces;
+      for (std::size_t i = 0; i < offsets.size(); ++i) {
+        pieces += fmt::format("{}{}:{}:{}", i == 0 ? "" : " ", offsets[i], read.pieces[i].extent.length,
+                              read.pieces[i].filter_mask);
+      }
+      read.attributes.set("pieces", std::move(pieces));
+    }
+    if (read.piece_samples != read.samples) {
+      read.attributes.set("piece_samples", static_cast<std::int64_t>(read.piece_samples));
+    }
+  }
+  fetch.compact = std::move(read.compact);
+  fetch.bytes += fetch.compact.size();
+  fetch.attributes = std::make_shared<const Attributes>(std::move(read.attributes));
+  return fetch;
+}
+
+std::uint64_t memory_of(const Fetch& fetch) {
+  std::uint64_t bytes = sizeof(Fetch) + sizeof(Attributes) + fetch.compact.capacity() +
+                        fetch.scattered.capacity() * sizeof(io::Extent) +
+                        fetch.attributes->entries().capacity() * sizeof(fetch.attributes->entries().front());
+  for (const auto& [name, value] : fetch.attributes->entries()) {
+    bytes += name.capacity();
+    if (const auto* text = std::get_if<std::string>(&value)) bytes += text->capacity();
+  }
+  return bytes;
+}
+
+/// Lends from the heap while it lives: for pieces that are copied together and do not go down the link themselves.
+class LendFromHeap {
+ public:
+  LendFromHeap() : before_(std::exchange(call_context().lender, &heap_lender())) {}
+  LendFromHeap(const LendFromHeap&) = delete;
+  LendFromHeap& operator=(const LendFromHeap&) = delete;
+  ~LendFromHeap() { call_context().lender = before_; }
+
+ private:
+  Lender* before_;
+};
+
+}  // namespace
+
+struct Fast5Reader::Index {
+  std::vector<Fetch> fetches;
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t longest = 0;
+  std::uint64_t longest_decoded = 0;
+  std::uint64_t compact = 0;
+  std::uint64_t scattered = 0;
+  std::map<std::string, std::uint64_t> codings;
+
+  void add(io::Fast5Read read, const std::shared_ptr<const std::filesystem::path>& file) {
+    // A piece is decoded whole, also when it is longer than its read.
+    longest_decoded = std::max(longest_decoded, std::max(read.samples, read.piece_samples) * sizeof(std::int16_t));
+    ++codings[std::string(*read.attributes.text("coding"))];
+    fetches.push_back(fetch_of(std::move(read), file));
+    const Fetch& fetch = fetches.back();
+    bytes += fetch.bytes;
+    memory_bytes += memory_of(fetch);
+    longest = std::max(longest, fetch.bytes);
+    compact += fetch.compact.empty() ? 0 : 1;
+    scattered += fetch.scattered.empty() ? 0 : 1;
+  }
+};
+
+Fast5Reader::Fast5Reader(const Options& options)
+    : entries_(options.require<std::vector<std::filesystem::path>>(
+          "path", "file, directory (its *.fast5 files), glob pattern, or a list")),
+      via_(io::read_via(options)),
+      reader_(via_) {}
+
+ChunkType Fast5Reader::prepare() {
+  files_ = io::find_input_files(entries_, ".fast5");
+  auto index = std::make_shared<Index>();
+  index->files = files_.size();
+  for (const auto& path : files_) {
+    const auto file = std::make_shared<const std::filesystem::path>(path);
+    for (auto& read : io::index_fast5_isolated(path)) index->add(std::move(read), file);
+  }
+  index->memory_bytes += index->fetches.capacity() * sizeof(Fetch) - index->fetches.size() * sizeof(Fetch);
+  index_ = std::move(index);
+  owns_index_ = true;
+  // At least one sample: a bound of 0 would mean that it is not known.
+  return {DType::u8, "signal.encoded", std::max<std::uint64_t>(index_->longest, 1),
+          std::max<std::uint64_t>(index_->longest_decoded, sizeof(std::int16_t))};
+}
+
+bool Fast5Reader::prepare_like(const Source& first) {
+  const auto* const prepared = dynamic_cast<const Fast5Reader*>(&first);
+  if (prepared == nullptr || prepared->index_ == nullptr) return false;
+  files_ = prepared->files_;
+  index_ = prepared->index_;
+  return true;
+}
+
+std::optional<Chunk> Fast5Reader::produce(std::uint64_t index) {
+  if (index >= index_->fetches.size()) return std::nullopt;
+  const Fetch& fetch = index_->fetches[index];
+  Buffer bytes;
+  if (!fetch.compact.empty()) {
+    bytes = loan(fetch.compact.size());
+    std::memcpy(bytes.writable().data(), fetch.compact.data(), fetch.compact.size());
+  } else if (!fetch.scattered.empty()) {
+    bytes = gather(*fetch.file, fetch.scattered, fetch.bytes);
+  } else {
+    bytes = reader_.at(*fetch.file).read(fetch.span);
+  }
+  Chunk chunk(std::move(bytes), DType::u8);
+  chunk.set_origin({fetch.file, fetch.span.offset, fetch.span.length});
+  chunk.set_attributes(fetch.attributes);
+  return chunk;
+}
+
+Buffer Fast5Reader::gather(const std::filesystem::path& file, const std::vector<io::Extent>& extents,
+                           std::uint64_t bytes) {
+  Buffer all = loan(bytes);
+  std::byte* to = all.writable().data();
+  const LendFromHeap pieces_only;
+  for (const auto& extent : extents) {
+    const Buffer piece = reader_.at(file).read(extent);
+    if (!piece.empty()) std::memcpy(to, piece.data(), piece.size());
+    to += piece.size();
+  }
+  call_context().tally.copied_bytes += bytes;
+  return all;
+}
+
+std::optional<std::uint64_t> Fast5Reader::total_chunks() const { return index_->fetches.size(); }
+
+std::optional<std::uint64_t> Fast5Reader::total_bytes() const { return index_->bytes; }
+
+std::uint64_t Fast5Reader::state_bytes() const { return owns_index_ ? index_->memory_bytes : 0; }
+
+std::vector<std::string> Fast5Reader::plan_notes() const {
+  std::string codings;
+  for (const auto& [coding, reads] : index_->codings) codings += (codings.empty() ? "" : ", ") + coding;
+  const auto reads = index_->fetches.size();
+  std::vector<std::string> notes{fmt::format(
+      "{} {} in {} {}, {} of signal, codings: {}", reads, reads == 1 ? "read" : "reads", index_->files,
+      index_->files == 1 ? "file" : "files", format_bytes(index_->bytes), codings.empty() ? "none yet" : codings)};
+  if (index_->compact != 0) {
+    notes.push_back(fmt::format("{} reads are stored inside the metadata and came with the index", index_->compact));
+  }
+  if (index_->scattered != 0) {
+    notes.push_back(
+        fmt::format("{} reads lie in pieces far apart: one read per piece, copied together", index_->scattered));
+  }
+  return notes;
+}
+
+}  // namespace millrace

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/open_file.h"
+#include "pipeline/core/stage.h"
+
+namespace millrace {
+
+/// Reads of nanopore FAST5 files, one chunk per read, still encoded: decode_signal makes samples of them. Files are
+/// indexed once, in prepare(), by the HDF5 library; after that the bytes come through the transport of `via` alone.
+/// Order: the files as named, in each the order of the signal in the file.
+///
+/// Chunks: u8, content "signal.encoded", origin = the bytes in the file. Attributes: those of io::Fast5Read, plus, only
+/// when a read is not one piece of exactly its samples: "piece_samples" (integer, samples per piece) and "pieces"
+/// (text, "offset:length:mask" per piece in order of samples, separated by blanks; offset and length in bytes of the
+/// chunk, mask = steps of the coding that were left out, see io::SignalDecoder).
+class Fast5Reader final : public Source {
+ public:
+  explicit Fast5Reader(const Options& options);
+
+  bool parallel() const override { return true; }
+  ChunkType prepare() override;
+  bool prepare_like(const Source& first) override;
+  std::optional<Chunk> produce(std::uint64_t index) override;
+  std::optional<std::uint64_t> total_chunks() const override;
+  std::optional<std::uint64_t> total_bytes() const override;
+
+  std::uint64_t state_bytes() const override;
+  std::optional<IoStats> io_stats() const override { return reader_.stats(); }
+  std::vector<std::string> plan_notes() const override;
+  std::vector<std::filesystem::path> input_files() const override { return files_; }
+
+ private:
+  struct Index;
+  Buffer gather(const std::filesystem::path& file, const std::vector<io::Extent>& extents, std::uint64_t bytes);
+
+  std::vector<std::filesystem::path> entries_;
+  io::ReadVia via_;
+  io::CurrentReader reader_;
+  std::vector<std::filesystem::path> files_;
+  std::shared_ptr<const Index> index_;
+  bool owns_index_ = false;  // the first instance answers for the memory of the index
+};
+
+}  // namespace millrace
