@@ -2,7 +2,12 @@
 
 #include "pipeline/core/stage.h"
 #include "stages/decode_signal.h"
+#include "stages/detect_events.h"
+#include "stages/encode_lz4.h"
+#include "stages/encode_zstd.h"
+#include "stages/events_writer.h"
 #include "stages/fast5_reader.h"
+#include "stages/normalize.h"
 #include "stages/null_writer.h"
 #include "stages/raw_reader.h"
 #include "stages/raw_writer.h"
@@ -21,9 +26,14 @@ void add_builtin_stages(Registry& registry) {
 
   // Transforms
   registry.add<DecodeSignal>("decode_signal", "encoded reads to int16 samples: VBZ, deflate, shuffle, checksum");
+  registry.add<Normalize>("normalize", "scales every read by its median and MAD");
+  registry.add<DetectEvents>("detect_events", "cuts every read into events, stretches of one level");
+  registry.add<EncodeZstd>("encode_zstd", "compresses every chunk to a Zstandard frame");
+  registry.add<EncodeLz4>("encode_lz4", "compresses every chunk to an LZ4 frame");
   registry.add<Spin>("spin", "lasts a set time per chunk: calibration");
 
   // Sinks
+  registry.add<EventsWriter>("events_writer", "writes events as a table, one row per event");
   registry.add<NullWriter>("null_writer", "takes everything, keeps nothing");
   registry.add<RawWriter>("raw_writer", "appends the bytes of every chunk to a file");
   registry.add<SignalQcWriter>("signal_qc_writer", "a TSV row per read: samples, sum, min, max, sha256");

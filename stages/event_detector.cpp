@@ -1,0 +1,193 @@
+#include "stages/event_detector.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "pipeline/core/error.h"
+
+namespace millrace {
+namespace {
+
+/// Positions per pass: their sums and statistics stay in the first-level cache.
+constexpr std::size_t kBlock = 512;
+
+/// Writes events into the caller's memory as their ends become known.
+template <typename Sample>
+class EventList {
+ public:
+  EventList(std::span<const Sample> signal, std::span<float> events) : signal_(signal), out_(events) {}
+
+  /// Closes the event that began at the last boundary.
+  void close_at(std::size_t end) {
+    while (end - start_ > EventDetector::kMaxEventSamples) append(start_ + EventDetector::kMaxEventSamples);
+    append(end);
+  }
+
+  std::uint64_t count() const { return count_; }
+
+ private:
+  // Differences are taken from the first sample, which lies near the mean, so that the square of the mean, subtracted
+  // from the mean of the squares, is small. From i16 both sums are exact.
+  void append(std::size_t end) {
+    using Difference = std::conditional_t<std::is_integral_v<Sample>, std::int64_t, double>;
+    const Difference first = signal_[start_];
+    Difference sum = 0;
+    Difference squares = 0;
+    for (std::size_t i = start_; i < end; ++i) {
+      const Difference difference = signal_[i] - first;
+      sum += difference;
+      squares += difference * difference;
+    }
+    const auto length = static_cast<double>(end - start_);
+    const double shifted_mean = static_cast<double>(sum) / length;
+    const double variance = static_cast<double>(squares) / length - shifted_mean * shifted_mean;
+    float* const event = &out_[count_ * EventDetector::kFieldsPerEvent];
+    event[0] = static_cast<float>(length);
+    event[1] = static_cast<float>(static_cast<double>(first) + shifted_mean);
+    event[2] = static_cast<float>(std::sqrt(std::max(variance, 0.0)));
+    start_ = end;
+    ++count_;
+  }
+
+  std::span<const Sample> signal_;
+  std::span<float> out_;
+  std::size_t start_ = 0;
+  std::uint64_t count_ = 0;
+};
+
+[[noreturn]] void refuse_sample(std::span<const float> samples, std::size_t first) {
+  const auto bad = std::find_if_not(samples.begin(), samples.end(), [](float sample) { return std::isfinite(sample); });
+  throw Error("sample " + std::to_string(first + static_cast<std::size_t>(bad - samples.begin())) +
+              " of the read is not a finite number");
+}
+
+}  // namespace
+
+EventDetector::EventDetector(const EventSettings& settings)
+    : settings_(settings),
+      short_(settings.threshold_short, settings.peak_height, settings.window_short),
+      long_(settings.threshold_long, settings.peak_height, settings.window_long),
+      sums_(kBlock + 2 * std::size_t{settings.window_long} + 1),
+      squares_(sums_.size()),
+      short_statistic_(kBlock),
+      long_statistic_(kBlock) {}
+
+std::uint64_t EventDetector::max_events(std::uint64_t samples) const {
+  if (samples == 0) return 0;
+  // How near two boundaries can be: short after short, long after short, any after long. The first boundary has a
+  // short window of samples before it, the last one as many behind it, which together are at least one such distance.
+  const std::uint64_t nearest =
+      std::min({std::uint64_t{settings_.window_short} / 2 + 2, std::uint64_t{settings_.window_short} + 1,
+                std::uint64_t{settings_.window_long} / 2 + 1});
+  return samples / nearest + 1;
+}
+
+std::uint64_t EventDetector::detect(std::span<const std::int16_t> signal, std::span<float> events) {
+  return detect_in(signal, events);
+}
+
+std::uint64_t EventDetector::detect(std::span<const float> signal, std::span<float> events) {
+  return detect_in(signal, events);
+}
+
+std::uint64_t EventDetector::state_bytes() const {
+  return (sums_.capacity() + squares_.capacity()) * sizeof(double) +
+         (short_statistic_.capacity() + long_statistic_.capacity()) * sizeof(float);
+}
+
+template <typename Sample>
+std::uint64_t EventDetector::detect_in(std::span<const Sample> signal, std::span<float> events) {
+  if (signal.empty()) return 0;
+  short_.reset();
+  long_.reset();
+  short_next_ = 0;
+  long_next_ = 0;
+  EventList<Sample> list(signal, events);
+  for (std::size_t begin = 0; begin < signal.size(); begin += kBlock) {
+    const std::size_t end = std::min(begin + kBlock, signal.size());
+    const std::size_t first = begin - std::min<std::size_t>(begin, settings_.window_long);
+    sum_up(signal, first, std::min<std::size_t>(end + settings_.window_long, signal.size()));
+    compute_statistic<Sample>(settings_.window_short, first, begin, end, signal.size(), short_statistic_);
+    compute_statistic<Sample>(settings_.window_long, first, begin, end, signal.size(), long_statistic_);
+    search_block(begin, end, [&list](std::size_t boundary) { list.close_at(boundary); });
+  }
+  list.close_at(signal.size());
+  return list.count();
+}
+
+/// Sums over signal[first, last). The largest sum of i16 squares is below 2^42, so every one is exact.
+template <typename Sample>
+void EventDetector::sum_up(std::span<const Sample> signal, std::size_t first, std::size_t last) {
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t i = first; i < last; ++i) {
+    const double sample = signal[i];
+    sum += sample;
+    squares += sample * sample;
+    sums_[i - first + 1] = sum;
+    squares_[i - first + 1] = squares;
+  }
+  if constexpr (std::is_floating_point_v<Sample>) {
+    if (!std::isfinite(squares)) refuse_sample(signal.subspan(first, last - first), first);
+  }
+}
+
+/// With sums S and squares Q of the two windows, D = S2 - S1 and V = (w Q1 - S1^2) + (w Q2 - S2^2), t is
+/// |D| sqrt(w) / sqrt(V). For i16 both are whole numbers below 2^53, so the subtractions lose nothing, and the quotient
+/// can be taken in float; floats may be too large or too small for that.
+template <typename Sample>
+void EventDetector::compute_statistic(std::size_t window, std::size_t first, std::size_t begin, std::size_t end,
+                                      std::size_t samples, std::vector<float>& statistic) const {
+  using Quotient = std::conditional_t<std::is_integral_v<Sample>, float, double>;
+  const std::size_t valid_end = samples < window ? begin : std::clamp(samples - window + 1, begin, end);
+  const std::size_t valid_begin = std::clamp(window, begin, valid_end);
+  const auto w = static_cast<double>(window);
+  const auto root = static_cast<Quotient>(std::sqrt(w));
+  const double floor = w * w * FLT_MIN;
+  float* const out = statistic.data() + (valid_begin - begin);
+  const double* const sums = sums_.data() + (valid_begin - first);
+  const double* const squares = squares_.data() + (valid_begin - first);
+  std::fill(statistic.data(), out, 0.0F);
+  const std::size_t count = valid_end - valid_begin;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double left = sums[i] - sums[i - window];
+    const double right = sums[i + window] - sums[i];
+    const double variance = w * (squares[i + window] - squares[i - window]) - (left * left + right * right);
+    const auto difference = static_cast<Quotient>(std::abs(right - left));
+    const auto spread = static_cast<Quotient>(variance > floor ? variance : floor);
+    out[i] = static_cast<float>(difference * root / std::sqrt(spread));
+  }
+  std::fill(out + count, statistic.data() + (end - begin), 0.0F);
+}
+
+template <typename Emit>
+void EventDetector::search_block(std::size_t begin, std::size_t end, Emit&& emit) {
+  while (true) {
+    if (!short_.in_peak()) {
+      short_next_ = short_.find_peak(short_statistic_, begin, short_next_, end);
+      search_long(begin, short_next_, emit);
+      if (!short_.in_peak()) return;
+      long_.reset();
+    }
+    short_next_ = short_.follow_peak(short_statistic_, begin, short_next_, end);
+    if (short_.in_peak()) return;
+    emit(short_.peak());
+    long_next_ = std::max(short_next_ - 1, short_.peak() + settings_.window_short + 1);
+  }
+}
+
+template <typename Emit>
+void EventDetector::search_long(std::size_t begin, std::size_t end, Emit&& emit) {
+  while (long_next_ < end) {
+    if (!long_.in_peak()) long_next_ = long_.find_peak(long_statistic_, begin, long_next_, end);
+    if (!long_.in_peak()) return;
+    long_next_ = long_.follow_peak(long_statistic_, begin, long_next_, end);
+    if (!long_.in_peak()) emit(long_.peak());
+  }
+}
+
+}  // namespace millrace
