@@ -76,6 +76,16 @@ class KeyDepthCheck {
   std::size_t at_ = 0;
 };
 
+/// The parser's words without what only its authors understand.
+std::string message_of(const toml::parse_error& failure) {
+  std::string text(failure.description());
+  constexpr std::string_view kPrefix = "Error while parsing ";
+  if (text.starts_with(kPrefix)) text.replace(0, kPrefix.size(), "in a ");
+  constexpr std::string_view kMacro = " (TOML_MAX_NESTED_VALUES)";
+  if (text.ends_with(kMacro)) text.resize(text.size() - kMacro.size());
+  return text;
+}
+
 ConfigValue convert(const toml::node& node, SourcePosition position, const std::string& file);
 
 ConfigValue::Table convert_table(const toml::table& table, const std::string& file) {
@@ -120,7 +130,7 @@ ConfigValue::Table parse_toml(std::string_view text, const std::string& file) {
   try {
     return convert_table(toml::parse(text, file), file);
   } catch (const toml::parse_error& failure) {
-    throw config_error(std::string(failure.description()), position_of(failure.source(), file));
+    throw config_error(message_of(failure), position_of(failure.source(), file));
   }
 }
 

@@ -87,16 +87,16 @@ std::string cycle_text(const PipelineSpec& spec, const Topology& topology, std::
   while (true) {
     const auto& inputs = topology.inputs[path.back()];
     const std::size_t next = *std::find_if_not(inputs.begin(), inputs.end(), placed);
-    const auto seen = std::find(path.begin(), path.end(), next);
+    const bool closed = std::find(path.begin(), path.end(), next) != path.end();
     path.push_back(next);
-    if (seen == path.end() - 1) continue;
-    std::string text;
-    for (auto stage = path.rbegin(); stage != path.rend(); ++stage) {
-      text += (text.empty() ? "" : " -> ") + spec.stages[*stage].name;
-      if (stage != path.rbegin() && *stage == next) break;
-    }
-    return text;
+    if (closed) break;
   }
+  std::string text;
+  for (auto stage = path.rbegin(); stage != path.rend(); ++stage) {
+    text += (text.empty() ? "" : " -> ") + spec.stages[*stage].name;
+    if (stage != path.rbegin() && *stage == path.back()) break;
+  }
+  return text;
 }
 
 void sort_topologically(const PipelineSpec& spec, Topology& topology) {
