@@ -94,6 +94,7 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::append(std::span<const std::byte> bytes) {
+  check_open();
   if (bytes.size() < kSmallBytes) {
     if (gathered_.size() + bytes.size() > kGatheredBytes) flush();
     gathered_.reserve(kGatheredBytes);
@@ -159,15 +160,32 @@ std::vector<Sink::Output> OutputFile::outputs() const {
 
 std::uint64_t OutputFile::state_bytes() { return kGatheredBytes; }
 
-Writer& OutputFile::writer() {
+/// Errors name the file that the user asked for, not its temporary.
+template <typename Call>
+void OutputFile::naming_target(Call&& call) const {
+  try {
+    call();
+  } catch (const Error& error) {
+    Error named(error.message(), error.kind());
+    named.at_path(target_);
+    if (error.offset()) named.at_offset(*error.offset());
+    throw named;
+  }
+}
+
+void OutputFile::check_open() const {
   if (state_ == State::finished || state_ == State::discarded) {
     throw Error("the output is closed already").at_path(target_);
   }
+}
+
+Writer& OutputFile::writer() {
+  check_open();
   if (writer_ == nullptr) {
     temporary_ = temporary_for(target_);
     // On the list first: a file that is not there yet can be removed without harm, one that is not listed stays.
     LiveTemporary live(temporary_);
-    writer_ = create_writer(temporary_, via_);
+    naming_target([this] { writer_ = create_writer(temporary_, via_); });
     live_ = std::move(live);
     state_ = State::open;
   }
@@ -176,10 +194,10 @@ Writer& OutputFile::writer() {
 
 void OutputFile::write_out(std::uint64_t offset, std::span<const std::byte> bytes) {
   Writer& out = writer();
-  out.write(offset, bytes);
+  naming_target([&] { out.write(offset, bytes); });
   unsynced_bytes_ += bytes.size();
   if (via_.fsync == Fsync::interval && unsynced_bytes_ >= via_.fsync_bytes) {
-    out.sync();
+    naming_target([&] { out.sync(); });
     unsynced_bytes_ = 0;
   }
 }
@@ -193,7 +211,7 @@ void OutputFile::flush() {
 void OutputFile::finish_as(const fs::path& final_path) {
   Writer& out = writer();
   flush();
-  if (via_.fsync != Fsync::never) out.sync();
+  if (via_.fsync != Fsync::never) naming_target([&] { out.sync(); });
   closed_stats_ = out.stats();
   const IoWait wait(monotonic_clock(), 0);
   if (std::rename(temporary_.c_str(), final_path.c_str()) != 0) {

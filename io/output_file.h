@@ -63,10 +63,13 @@ class OutputFile {
  private:
   enum class State { untouched, open, finished, discarded };
 
+  void check_open() const;
   Writer& writer();
   void write_out(std::uint64_t offset, std::span<const std::byte> bytes);
   void flush();
   void finish_as(const std::filesystem::path& final_path);
+  template <typename Call>
+  void naming_target(Call&& call) const;
 
   std::filesystem::path target_;
   WriteVia via_;
