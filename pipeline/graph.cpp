@@ -172,9 +172,11 @@ void Graph::run_own_thread(OwnThread& self) {
       now_ns = clock_.now_ns();
       continue;
     }
+    const bool last = firing->kind == Firing::Kind::finish;
     now_ns = execute(*firing, tally, error);
     lock.lock();
     conclude(*firing, tally, error, now_ns, errands);
+    if (last) break;  // the other slots of this sink must not be kept waiting by one that has no turn any more
   }
   leave(errands);
   lock.unlock();
