@@ -1,0 +1,262 @@
+#include "apps/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "apps/commands.h"
+#include "apps/exit_code.h"
+#include "apps/terminal.h"
+#include "apps/version.h"
+#include "pipeline/core/error.h"
+#include "pipeline/core/registry.h"
+#include "pipeline/core/units.h"
+
+namespace millrace::apps {
+namespace {
+
+constexpr const char* kDescription = "Runs streaming pipelines and says what they wait for.";
+constexpr const char* kFooter =
+    "Example:\n"
+    "  millrace check configs/quickstart.toml\n"
+    "  millrace run configs/quickstart.toml --report run.json\n"
+    "\n"
+    "Exit codes: 0 done, 1 run failed, 2 usage or config error, 3 more chunks dropped than allowed,\n"
+    "4 stalled, 130 interrupted. `millrace COMMAND --help` says more about a command.";
+
+/// What the chosen command will do; set by CLI11 when it meets the command.
+using Action = std::function<int()>;
+
+/// An option that may be repeated and takes one value each time, so that it never swallows what comes after it.
+template <typename T>
+void add_repeatable(CLI::App& command, const std::string& name, std::vector<T>& values, const std::string& help) {
+  command.add_option(name, values, help)->allow_extra_args(false)->type_name("TEXT");
+}
+
+void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
+  add_repeatable(command, "--set", overrides,
+                 "Override a key of the config: stage.key=value or pipeline.key=value (repeatable). The value is TOML "
+                 "when it parses as TOML, else text; relative paths start at the config's directory");
+}
+
+void add_plugins(CLI::App& command, std::vector<std::filesystem::path>& plugins) {
+  add_repeatable(command, "--plugin", plugins, "Load stages from a shared object (repeatable)");
+}
+
+void add_size(CLI::App& command, const std::string& name, std::uint64_t& bytes, const std::string& help) {
+  command
+      .add_option_function<std::string>(
+          name,
+          [&bytes, name](const std::string& text) {
+            const auto parsed = parse_bytes(text);
+            if (!parsed) throw CLI::ValidationError(name, "a size with its unit, like 200MiB, not '" + text + "'");
+            bytes = parsed->count;
+          },
+          help)
+      ->type_name("SIZE");
+}
+
+void add_run(CLI::App& app, Action& action, const std::vector<std::string>& command_line) {
+  CLI::App& command = *app.add_subcommand("run", "Run a pipeline and report what its stages waited for");
+  command.footer(
+      "Example:\n"
+      "  millrace run configs/quickstart.toml --set decode.slots=2 --report run.json\n"
+      "\n"
+      "Standard output gets the report, standard error progress and errors. The first SIGINT or SIGTERM stops the\n"
+      "sources and finishes what is in flight, the second stops at once, the third ends the process.");
+  const auto arguments = std::make_shared<RunArguments>();
+  arguments->command = command_line;
+  command.add_option("config", arguments->config, "The pipeline, a TOML file")->required()->type_name("CONFIG");
+  add_overrides(command, arguments->overrides);
+  command.add_option("--report", arguments->report, "Write the report to this file, as JSON")->type_name("FILE");
+  add_plugins(command, arguments->plugins);
+  const std::vector<std::pair<std::string, ProgressMode>> modes{
+      {"auto", ProgressMode::automatic}, {"plain", ProgressMode::plain}, {"off", ProgressMode::off}};
+  command
+      .add_option_function<std::string>(
+          "--progress",
+          [arguments, modes](const std::string& text) {
+            for (const auto& [name, mode] : modes) {
+              if (name == text) arguments->progress = mode;
+            }
+          },
+          "auto: one rewritten line on a terminal, else plain; plain: a line every few seconds; off")
+      ->check(CLI::IsMember({"auto", "plain", "off"}))
+      ->type_name("auto|plain|off");
+  command.add_flag("--explain", arguments->explain, "Print the rule behind the verdict, with its thresholds");
+  command.callback([arguments, &action] { action = [arguments] { return run_command(*arguments); }; });
+}
+
+void add_check(CLI::App& app, Action& action) {
+  CLI::App& command = *app.add_subcommand("check", "Show what a run would do, without running it");
+  command.footer(
+      "Example:\n"
+      "  millrace check configs/quickstart.toml --set pipeline.memory=\"1 GiB\"\n"
+      "\n"
+      "Prints the stages, the types on the links, what the inputs hold and the sum of the memory. Exit code 0 or 2.");
+  const auto arguments = std::make_shared<CheckArguments>();
+  command.add_option("config", arguments->config, "The pipeline, a TOML file")->required()->type_name("CONFIG");
+  add_overrides(command, arguments->overrides);
+  add_plugins(command, arguments->plugins);
+  command.callback([arguments, &action] { action = [arguments] { return check_command(*arguments); }; });
+}
+
+void add_stages(CLI::App& app, Action& action) {
+  CLI::App& command = *app.add_subcommand("stages", "List the stages, or the options of one");
+  command.footer("Example:\n  millrace stages encode_zstd");
+  const auto arguments = std::make_shared<StagesArguments>();
+  command.add_option("name", arguments->name, "A stage type")->type_name("NAME");
+  add_plugins(command, arguments->plugins);
+  command.add_flag("--markdown", arguments->markdown, "Print a table for documents");
+  command.callback([arguments, &action] { action = [arguments] { return stages_command(*arguments); }; });
+}
+
+void add_report(CLI::App& app, Action& action) {
+  CLI::App& command = *app.add_subcommand("report", "Print a stored report again, or what changed between two");
+  command.footer("Example:\n  millrace report run.json\n  millrace report before.json after.json");
+  const auto arguments = std::make_shared<ReportArguments>();
+  command.add_option("report", arguments->report, "A report written by run --report")
+      ->required()
+      ->type_name("RUN.json");
+  command.add_option("other", arguments->other, "A second one to compare it with")->type_name("OTHER.json");
+  command.add_flag("--explain", arguments->explain, "Print the rule behind the verdict, with its thresholds");
+  command.callback([arguments, &action] { action = [arguments] { return report_command(*arguments); }; });
+}
+
+void add_generate_nanopore(CLI::App& generate, Action& action) {
+  CLI::App& command = *generate.add_subcommand("nanopore", "Simulated nanopore signal in a FAST5 file");
+  command.footer(
+      "Example:\n"
+      "  millrace generate nanopore reads.fast5 --bytes 200MB --seed 7\n"
+      "\n"
+      "The true bases go to a FASTA file beside it. The same options give the same signal on every machine.");
+  const auto options = std::make_shared<GenerateNanopore>();
+  command.add_option("out", options->path, "The FAST5 file to write")->required()->type_name("OUT");
+  command.add_option("--reads", options->reads, "Number of reads; 0 = as many as --bytes asks for")
+      ->capture_default_str();
+  add_size(command, "--bytes", options->total_bytes, "Encoded signal to write, default 200MB");
+  command.add_option("--seed", options->seed, "Seed of everything random")->capture_default_str();
+  command.add_option("--profile", options->profile, "Instrument and chemistry")
+      ->capture_default_str()
+      ->check(CLI::IsMember(nanopore_profiles()));
+  command.add_option("--coding", options->coding, "Compression of the signal")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"vbz", "deflate", "none"}));
+  command.add_option("--pore-model", options->pore_model, "Table of k-mer levels; without it a synthetic one")
+      ->type_name("FILE");
+  command.add_option("--genome", options->genome, "FASTA to draw reads from; without it a random genome")
+      ->type_name("FILE");
+  command.add_option("--genome-bases", options->genome_bases, "Length of the random genome")->capture_default_str();
+  command.add_option("--mean-read-bases", options->mean_read_bases, "Mean length of a read")->capture_default_str();
+  command.add_option("--min-read-bases", options->min_read_bases, "Smallest length of a read")->capture_default_str();
+  command.add_flag("--ideal", options->ideal, "No noise: dwell times and levels at their means");
+  command.add_option("--truth", options->truth, "FASTA with the true bases; default OUT with .truth.fasta")
+      ->type_name("FILE");
+  command.add_option("--threads", options->threads, "0 = cores of this machine; the files do not depend on it")
+      ->capture_default_str();
+  command.callback([options, &action] { action = [options] { return generate_nanopore_command(*options); }; });
+}
+
+void add_generate_raw(CLI::App& generate, Action& action) {
+  CLI::App& command = *generate.add_subcommand("raw", "Pseudo-random bytes");
+  command.footer("Example:\n  millrace generate raw data.bin --bytes 1GiB --seed 7");
+  const auto arguments = std::make_shared<GenerateRawArguments>();
+  command.add_option("out", arguments->path, "The file to write")->required()->type_name("OUT");
+  arguments->bytes = 1ULL << 30;
+  add_size(command, "--bytes", arguments->bytes, "Size of the file, default 1GiB");
+  command.add_option("--seed", arguments->seed, "Seed")->capture_default_str();
+  command.callback([arguments, &action] { action = [arguments] { return generate_raw_command(*arguments); }; });
+}
+
+void add_generate(CLI::App& app, Action& action) {
+  CLI::App& command = *app.add_subcommand("generate", "Write synthetic input with known truth");
+  command.footer("Example:\n  millrace generate nanopore reads.fast5 --bytes 200MB");
+  command.require_subcommand(1);
+  add_generate_nanopore(command, action);
+  add_generate_raw(command, action);
+}
+
+/// The command, or the option of the command, that a word on the command line was probably meant to be.
+std::string suggestion_for(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> known;
+  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    known.push_back(command->get_name());
+  }
+  for (const CLI::Option* const option : app.get_options()) {
+    for (const auto& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  const std::string close = nearest(word.substr(0, word.find('=')), known);
+  return close.empty() ? "" : "; did you mean '" + close + "'?";
+}
+
+const CLI::App& innermost_command(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
+  return *command;
+}
+
+std::string usage_message(const CLI::App& app, const CLI::ParseError& failure) {
+  const CLI::App& command = innermost_command(app);
+  const std::string called = &command == &app ? "millrace" : "millrace " + command.get_name();
+  const auto extras = app.remaining(true);
+  if (!extras.empty()) {
+    const std::string& word = extras.front();
+    const std::string hint = suggestion_for(command, word);
+    if (word.starts_with("-")) return fmt::format("{} has no option '{}'{}", called, word, hint);
+    if (&command == &app) return fmt::format("there is no command '{}'{}", word, hint);
+    return fmt::format("{} has no place for '{}'{}", called, word, hint);
+  }
+  return fmt::format("{} (`{} --help` shows how)", failure.what(), called);
+}
+
+int parse_and_run(const std::vector<std::string>& arguments) {
+  CLI::App app(kDescription, "millrace");
+  app.footer(kFooter);
+  app.set_version_flag("--version", version_text(), "Version and features of this build");
+  app.require_subcommand(1);
+  Action action;
+  add_run(app, action, arguments);
+  add_check(app, action);
+  add_stages(app, action);
+  add_report(app, action);
+  add_generate(app, action);
+  try {
+    // CLI11 wants them from the last to the first, without the program's name.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend() - (arguments.empty() ? 0 : 1)));
+  } catch (const CLI::CallForHelp&) {
+    print(app.help());
+    return kDone;
+  } catch (const CLI::CallForVersion&) {
+    print(version_text());
+    return kDone;
+  } catch (const CLI::ParseError& failure) {
+    print_error(usage_message(app, failure));
+    return kUsageError;
+  }
+  return action();
+}
+
+}  // namespace
+
+int run_command_line(const std::vector<std::string>& arguments) noexcept {
+  try {
+    protect_standard_streams();
+    return parse_and_run(arguments);
+  } catch (const Error& error) {
+    print_error(error.what());
+    return error.kind() == ErrorKind::config ? kUsageError : kRunFailed;
+  } catch (const std::bad_alloc&) {
+    print_error("there is not enough memory");
+    return kRunFailed;
+  } catch (const std::exception& failure) {
+    print_error(failure.what());
+    return kRunFailed;
+  }
+}
+
+}  // namespace millrace::apps
