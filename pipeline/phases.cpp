@@ -184,7 +184,11 @@ std::vector<Phase> find_phases(const RunReport& report) {
   if (steady_ns < kMinSteadyShare * static_cast<double>(report.wall_ns)) return whole_run();
 
   std::vector<Phase> phases;
-  if (filled > 0) phases.push_back(phase("warm_up", report, samples, 0, filled));
+  if (filled > 0) {
+    // The interval in which the flow begins belongs to both phases; it would show the end of the waiting as a burst.
+    phases.push_back(phase("warm_up", report, samples, 0, std::max<std::size_t>(1, filled - 1)));
+    phases.back().end_ns = samples[filled].at_ns;
+  }
   auto steady = steady_phases(report, samples, filled, drained);
   if (steady.empty()) steady.push_back(phase("steady", report, samples, filled, drained));
   phases.insert(phases.end(), steady.begin(), steady.end());

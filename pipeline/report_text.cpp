@@ -22,6 +22,8 @@ constexpr std::size_t kStallRows = 5;
 constexpr double kPhaseWorthALine = 0.05;
 /// Blame below this share of the run is not worth a row.
 constexpr double kBlameWorthARow = 0.01;
+/// A longer name of a link has a line of its own.
+constexpr std::size_t kLinkNameColumns = 20;
 /// The input counts as cold below this, as warm above 1 - this.
 constexpr double kColdFraction = 0.01;
 
@@ -181,15 +183,21 @@ class Writer {
     if (report_.links.empty()) return;
     out_ += heading("links:") + "\n";
     std::size_t width = 0;
-    for (const auto& link : report_.links) width = std::max(width, link.from.size() + 4 + link.to.size());
-    const auto share = [&](std::int64_t ns) {
-      return report_.wall_ns > 0 ? percent(static_cast<double>(ns) / static_cast<double>(report_.wall_ns)) : "-";
-    };
-    for (const auto& link : report_.links)
-      out_ += fmt::format("  {:<{}} {:>5.1f} of {} chunks ({} at most), full {:>5}, empty {:>5}, wait {}\n",
-                          link.from + " -> " + link.to, width, link.mean_chunks, link.capacity_chunks, link.max_chunks,
-                          share(link.time_full_ns), share(link.time_empty_ns),
+    for (const auto& link : report_.links) width = std::max(width, link_name(link).size());
+    width = std::min(width, kLinkNameColumns);
+    for (const auto& link : report_.links) {
+      const std::string name = link_name(link);
+      out_ += name.size() <= width ? fmt::format("  {:<{}}", name, width)
+                                   : fmt::format("  {}\n{}", name, std::string(2 + width, ' '));
+      out_ += fmt::format(" {:>6.1f} of {} chunks ({} at most), full {:>6}, empty {:>6}, wait {}\n", link.mean_chunks,
+                          link.capacity_chunks, link.max_chunks, share_of_wall(link.time_full_ns),
+                          share_of_wall(link.time_empty_ns),
                           format_duration_ns(static_cast<std::int64_t>(link.mean_wait_ns)));
+    }
+  }
+  static std::string link_name(const LinkReport& link) { return link.from + " -> " + link.to; }
+  std::string share_of_wall(std::int64_t ns) const {
+    return report_.wall_ns > 0 ? percent(static_cast<double>(ns) / static_cast<double>(report_.wall_ns)) : "-";
   }
 
   void blame() {
@@ -269,17 +277,21 @@ class Writer {
 
   void costs() {
     const MemoryReport& memory = report_.memory;
-    out_ += fmt::format("memory: {} planned of {}, {} peak; {:.2f} bytes copied per byte, {} late allocations\n",
+    out_ += fmt::format("memory: {} planned of {}, {} peak; {:.2f} bytes copied per byte, {} late buffers\n",
                         format_bytes(memory.planned_bytes), format_bytes(memory.budget_bytes),
                         format_bytes(memory.peak_rss_bytes), memory.bytes_copied_per_byte,
                         memory.allocations_after_warm_up);
     const LedgerCost& cost = report_.ledger_cost;
     if (cost.ns_per_call <= 0) return;
-    std::uint32_t every = 1;
-    for (const auto& stage : report_.stages) every = std::max(every, stage.cpu_sampled_every);
-    out_ += fmt::format("measuring cost {:.2f} % of busy time ({:.0f} ns per call); CPU clock read around {}\n",
-                        cost.share * 100, cost.ns_per_call,
-                        every == 1 ? std::string("every call") : fmt::format("1 call in {} at least", every));
+    const StageReport* rarest = nullptr;
+    for (const auto& stage : report_.stages)
+      if (stage.cpu_sampled_every > (rarest == nullptr ? 1 : rarest->cpu_sampled_every)) rarest = &stage;
+    wrapped(
+        "", 2,
+        fmt::format("measuring cost {:.2f} % of busy time ({:.0f} ns per call); CPU clock sampled {}", cost.share * 100,
+                    cost.ns_per_call,
+                    rarest == nullptr ? std::string("every call")
+                                      : fmt::format("1 call in {} in {}", rarest->cpu_sampled_every, rarest->name)));
   }
 
   const RunReport& report_;

@@ -20,6 +20,7 @@ struct VerdictInput {
     BusySplit busy;            ///< sums to time.busy_ns, or is all zero when nothing is known of the calls
     std::uint64_t chunks = 0;  ///< that went through in this stretch
     CallTimes call;            ///< of the whole run
+    double mean_call_ns = 0;   ///< without run delay, of the whole run as `call`
     std::uint32_t cpu_sampled_every = 1;
     bool writes = false;  ///< its I/O is output: a sink, or a transform that syncs files
   };

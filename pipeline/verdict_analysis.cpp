@@ -144,11 +144,10 @@ std::string key_of(const Analysis& analysis, std::size_t stage) {
 
 bool is_bursty(const VerdictInput::PerStage& stage) {
   const auto& call = stage.call;
-  if (call.count == 0 || stage.chunks == 0) return false;
-  // The mean is of this stretch and without run delay: being preempted is no burst of the stage.
-  const double mean =
-      static_cast<double>(stage.time.busy_ns - stage.busy.run_delay_ns) / static_cast<double>(stage.chunks);
-  return (mean > 0 && mean >= kBurstMeanToMedian * static_cast<double>(call.p50_ns)) ||
+  // Without run delay: being preempted is no burst of the stage.
+  const double mean = stage.mean_call_ns;
+  if (call.count == 0 || mean <= 0) return false;
+  return mean >= kBurstMeanToMedian * static_cast<double>(call.p50_ns) ||
          static_cast<double>(call.p90_ns) >= kBurstP90ToMean * mean;
 }
 

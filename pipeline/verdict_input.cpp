@@ -41,6 +41,9 @@ VerdictInput shape(const RunReport& report) {
     out.role = stage.role;
     out.slots = std::max(1U, stage.slots);
     out.call = stage.call;
+    if (stage.call.count > 0)
+      out.mean_call_ns =
+          static_cast<double>(stage.time.busy_ns - stage.busy.run_delay_ns) / static_cast<double>(stage.call.count);
     out.cpu_sampled_every = std::max(1U, stage.cpu_sampled_every);
     out.writes = stage.role == Role::sink || (stage.role == Role::transform && stage.io && stage.io->fsync_calls > 0);
   }

@@ -13,7 +13,7 @@ namespace millrace::test {
 
 /// One stage of a made-up run, in shares of its slot time. What is left of 1 is `done`.
 struct Shares {
-  std::string name;
+  std::string name = {};
   Role role = Role::transform;
   double cpu = 0;
   double io = 0;
@@ -64,6 +64,7 @@ inline VerdictInput input_of(const Scenario& scenario) {
                       static_cast<double>(std::max<std::uint64_t>(1, scenario.chunks));
     stage.call = {scenario.chunks, part(scenario.p50_of_mean, mean), part(scenario.p90_of_mean, mean),
                   part(3 * scenario.p90_of_mean, mean), part(5 * scenario.p90_of_mean, mean)};
+    stage.mean_call_ns = mean;
     stage.cpu_sampled_every = scenario.cpu_sampled_every;
     stage.writes = shares.role == Role::sink;
   }

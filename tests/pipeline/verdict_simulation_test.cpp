@@ -66,6 +66,7 @@ VerdictInput simulate(const std::vector<SimulatedStage>& stages, std::size_t chu
     for (const double service : services) busy += service;
     stage.call = {chunks, percentile(services, .5), percentile(services, .9), percentile(services, .99),
                   percentile(services, 1)};
+    stage.mean_call_ns = busy / static_cast<double>(chunks);
     stage.time.busy_ns = std::llround(busy);
     stage.time.starved_ns = std::llround(starved[i]);
     stage.time.blocked_ns = std::llround(blocked[i]);
