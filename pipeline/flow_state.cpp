@@ -154,17 +154,20 @@ void FlowState::refresh(std::size_t index, std::int64_t now_ns) {
   }
 }
 
-void FlowState::refresh_around(std::size_t index, std::int64_t now_ns) {
-  // The neighbours first: what ends their wait is this stage's state until now, and the stall report shows it.
+void FlowState::refresh_neighbours(std::size_t index, std::int64_t now_ns) {
   for (const std::size_t link : stages_[index].shape.outputs) refresh(links_[link].to, now_ns);
   for (const std::size_t link : stages_[index].shape.inputs) refresh(links_[link].from, now_ns);
-  refresh(index, now_ns);
+}
+
+void FlowState::settle(std::int64_t now_ns) {
+  if (open_ != WaitLedger::kNone) refresh(std::exchange(open_, WaitLedger::kNone), now_ns);
 }
 
 // --- a turn starts -------------------------------------------------------------------------------------------------
 
 Firing* FlowState::claim(std::size_t index, std::uint32_t slot, std::uint32_t most, std::int64_t now_ns) {
-  if (!can_fire(index)) return nullptr;
+  if (open_ != index) settle(now_ns);
+  open_ = WaitLedger::kNone;
   StageEntry& stage = stages_[index];
   const Outlook look = outlook(stage);
   Firing* firing = nullptr;
@@ -175,11 +178,16 @@ Firing* FlowState::claim(std::size_t index, std::uint32_t slot, std::uint32_t mo
   } else {
     firing = claim_call(stage, slot, most, look, now_ns);
   }
-  if (firing == nullptr) return nullptr;
+  if (firing == nullptr) {
+    refresh(index, now_ns);
+    return nullptr;
+  }
   firing->ended = false;
   firing->pushed = false;
   ++stage.busy;
-  refresh_around(index, now_ns);
+  // The neighbours first: what ends their wait is this stage's state until now, and the stall report shows it.
+  refresh_neighbours(index, now_ns);
+  refresh(index, now_ns);
   return firing;
 }
 
@@ -312,7 +320,9 @@ void FlowState::complete(Firing& firing, std::int64_t now_ns) {
     park(stage, firing, continues);
   }
   settle_end(firing.stage);
-  refresh_around(firing.stage, now_ns);
+  refresh_neighbours(firing.stage, now_ns);
+  if (open_ != firing.stage) settle(now_ns);
+  open_ = firing.stage;
 }
 
 void FlowState::abandon(Firing& firing, std::uint32_t processed, std::int64_t now_ns) {
@@ -325,7 +335,8 @@ void FlowState::abandon(Firing& firing, std::uint32_t processed, std::int64_t no
   }
   firing.inputs.clear();
   discard_outputs(stage, firing.outputs, firing.output_bytes);
-  refresh_around(firing.stage, now_ns);
+  refresh_neighbours(firing.stage, now_ns);
+  refresh(firing.stage, now_ns);
 }
 
 void FlowState::complete_turn(StageEntry& stage, Firing& firing, bool continues, std::int64_t now_ns) {
@@ -428,7 +439,7 @@ void FlowState::enter(std::size_t index, Chunk* chunk, std::uint64_t bytes, std:
 
 // --- the end -------------------------------------------------------------------------------------------------------
 
-/// Callers go on with refresh_around(): the consumers must see their closed inputs.
+/// Callers go on with refresh_neighbours(): the consumers must see their closed inputs.
 void FlowState::settle_end(std::size_t index) {
   StageEntry& stage = stages_[index];
   if (stage.ended) return;
@@ -447,7 +458,8 @@ void FlowState::drain(std::int64_t now_ns) {
     if (stages_[i].shape.role != Role::source || stages_[i].input_ended) continue;
     stages_[i].input_ended = true;
     settle_end(i);
-    refresh_around(i, now_ns);
+    refresh_neighbours(i, now_ns);
+    refresh(i, now_ns);
   }
 }
 

@@ -76,7 +76,7 @@ class FlowState {
 
   FlowState(std::vector<StageShape> stages, const std::vector<LinkShape>& links, std::int64_t start_ns);
 
-  /// Whether claim() would give a turn now.
+  /// Whether claim() would give a turn now. Not up to date for the stage of the latest complete() before settle().
   bool can_fire(std::size_t stage) const { return (fireable_[stage / 64] >> (stage % 64) & 1U) != 0; }
   /// Same, as bits of stages 64*word ... 64*word+63.
   std::uint64_t fireable(std::size_t word) const { return fireable_[word]; }
@@ -89,8 +89,11 @@ class FlowState {
   void take_inputs(Firing& firing);
   /// Outside the lock, before complete(): moves the outputs into the ring where that is safe, numbers them.
   void give_outputs(Firing& firing);
-  /// The turn is over.
+  /// The turn is over. The slot's next state is left open until claim() or settle(), which must follow at the same
+  /// time: a slot that goes straight on is busy without a break, and costs the ledger nothing.
   void complete(Firing& firing, std::int64_t now_ns);
+  /// Says that nobody claims the next turn of the stage completed last.
+  void settle(std::int64_t now_ns);
   /// The turn failed in the call for its input number `processed`; its outputs are discarded. The run must end: the
   /// stage never gets on from here.
   void abandon(Firing& firing, std::uint32_t processed, std::int64_t now_ns);
@@ -183,12 +186,13 @@ class FlowState {
   void discard_outputs(StageEntry& stage, std::vector<Chunk>& outputs, std::vector<std::uint64_t>& bytes);
   void settle_end(std::size_t stage);
   void refresh(std::size_t stage, std::int64_t now_ns);
-  void refresh_around(std::size_t stage, std::int64_t now_ns);
+  void refresh_neighbours(std::size_t stage, std::int64_t now_ns);
 
   std::vector<StageEntry> stages_;
   std::vector<LinkEntry> links_;
   std::vector<std::uint64_t> fireable_;
   std::size_t ended_stages_ = 0;
+  std::size_t open_ = WaitLedger::kNone;  // stage whose state complete() left open
   WaitLedger ledger_;
 };
 

@@ -199,7 +199,8 @@ void Graph::work(std::size_t stage) {
   --workers_starting_;
   std::int64_t now_ns = clock_.now_ns();
   while (Firing* const firing = next_for_worker(stage, now_ns)) {
-    const bool soon_back = stages_[firing->stage].expected_ns * firing->count < kSoonBackNs;
+    stage = firing->stage;
+    const bool soon_back = stages_[stage].expected_ns * firing->count < kSoonBackNs;
     workers_soon_back_ += soon_back ? 1 : 0;
     find_errands(errands);
     lock.unlock();
@@ -215,18 +216,29 @@ void Graph::work(std::size_t stage) {
   run_errands(errands);
 }
 
-Firing* Graph::next_for_worker(std::size_t preferred, std::int64_t now_ns) {
+Firing* Graph::next_for_worker(std::size_t latest, std::int64_t now_ns) {
   if (stopped_) return nullptr;
-  for (std::size_t word = flow_.words(); word-- != 0;) {
+  // What lies nearer to the sink than the stage just fired goes first: it empties links, and its input is in the cache.
+  if (Firing* const firing = claim_from_sink(latest + 1, now_ns)) return firing;
+  if (Firing* const firing = claim(latest, now_ns)) return firing;
+  return claim_from_sink(0, now_ns);
+}
+
+Firing* Graph::claim(std::size_t stage, std::int64_t now_ns) {
+  return flow_.claim(stage, FlowState::kAnySlot, batch_for(stage), now_ns);
+}
+
+/// A turn of the fireable transform nearest to the sink, of those from `first` on.
+Firing* Graph::claim_from_sink(std::size_t first, std::int64_t now_ns) {
+  for (std::size_t word = flow_.words(); word-- > first / 64;) {
     std::uint64_t candidates = flow_.fireable(word) & transforms_[word];
+    if (word == first / 64) candidates &= ~std::uint64_t{0} << (first % 64);
     while (candidates != 0) {
       const auto bit = static_cast<std::size_t>(63 - std::countl_zero(candidates));
-      const std::size_t stage = word * 64 + bit;
-      if (Firing* const firing = flow_.claim(stage, FlowState::kAnySlot, batch_for(stage), now_ns)) return firing;
+      if (Firing* const firing = claim(word * 64 + bit, now_ns)) return firing;
       candidates &= ~(std::uint64_t{1} << bit);
     }
   }
-  static_cast<void>(preferred);
   return nullptr;
 }
 
@@ -279,6 +291,7 @@ void Graph::leave(Errands& errands) {
 // --- whom to wake --------------------------------------------------------------------------------------------------
 
 void Graph::find_errands(Errands& errands) {
+  flow_.settle(last_progress_ns());
   if (stopped_) {
     for (std::size_t i = 0; i < stages_.size(); ++i) wake_parked(i, plan_.stages[i].slots(), errands);
     return;

@@ -98,7 +98,9 @@ class Graph {
   void give_up_threads(std::size_t count);
   void run_own_thread(OwnThread& self);
   void work(std::size_t stage);
-  Firing* next_for_worker(std::size_t preferred, std::int64_t now_ns);
+  Firing* next_for_worker(std::size_t latest, std::int64_t now_ns);
+  Firing* claim(std::size_t stage, std::int64_t now_ns);
+  Firing* claim_from_sink(std::size_t first, std::int64_t now_ns);
   std::uint32_t batch_for(std::size_t stage) const;
   /// Outside the lock: the calls of a turn. Returns when they ended.
   std::int64_t execute(Firing& firing, BusyTally& tally, std::optional<Error>& error);

@@ -53,6 +53,7 @@ void complete(FlowState& flow, Firing& firing, std::vector<Chunk> outputs, bool 
   firing.ended = ended;
   flow.give_outputs(firing);
   flow.complete(firing, 0);
+  flow.settle(0);
 }
 
 std::vector<Chunk> chunks(std::initializer_list<std::uint64_t> numbers) {
@@ -301,21 +302,27 @@ class Simulation {
   }
 
   bool try_claim() {
+    flow_.settle(now_);
     const std::size_t offset = below(flow_.stage_count());
     for (std::size_t n = 0; n < flow_.stage_count(); ++n) {
       const std::size_t stage = (offset + n) % flow_.stage_count();
       if (!flow_.can_fire(stage)) continue;
-      const auto& s = flow_.shape(stage);
-      for (std::uint32_t slot = 0; slot < s.slots; ++slot) {
-        const std::uint32_t wanted = s.role == Role::transform ? FlowState::kAnySlot : slot;
-        Firing* const firing = flow_.claim(stage, wanted, static_cast<std::uint32_t>(1 + below(6)), now_);
-        if (firing == nullptr) continue;
-        flow_.take_inputs(*firing);
-        if (firing->kind == Firing::Kind::call) note_order(*firing);
-        running_.push_back(firing);
-        return true;
-      }
+      if (claim_at(stage)) return true;
       ADD_FAILURE() << "can_fire() and claim() disagree at stage " << stage << '\n' << text();
+    }
+    return false;
+  }
+
+  bool claim_at(std::size_t stage) {
+    const auto& s = flow_.shape(stage);
+    for (std::uint32_t slot = 0; slot < s.slots; ++slot) {
+      const std::uint32_t wanted = s.role == Role::transform ? FlowState::kAnySlot : slot;
+      Firing* const firing = flow_.claim(stage, wanted, static_cast<std::uint32_t>(1 + below(6)), now_);
+      if (firing == nullptr) continue;
+      flow_.take_inputs(*firing);
+      if (firing->kind == Firing::Kind::call) note_order(*firing);
+      running_.push_back(firing);
+      return true;
     }
     return false;
   }
@@ -343,6 +350,11 @@ class Simulation {
     }
     flow_.give_outputs(firing);
     flow_.complete(firing, now_);
+    if (below(2) != 0) {
+      flow_.settle(now_);
+    } else {
+      claim_at(firing.stage);  // goes straight on, as a thread does
+    }
   }
 
   void transform(Firing& firing) {
