@@ -40,6 +40,15 @@ void collect_unread(const Options& options, const std::string& prefix, const std
   }
 }
 
+/// The fewest digits that give the same number back, always with a sign that it is no integer.
+template <typename T>
+std::string shortest(T value) {
+  std::array<char, 32> text{};  // a double has at most 24 characters
+  const auto written = std::to_chars(text.data(), text.data() + text.size(), value);
+  std::string result(text.data(), written.ptr);
+  return result.find_first_of(".en") == std::string::npos ? result + ".0" : result;
+}
+
 }  // namespace
 
 Options::Options() : memory_(std::make_shared<Memory>()) {}
@@ -177,12 +186,7 @@ std::filesystem::path Options::resolve(const std::string& text) const {
   return path.is_absolute() || directory_.empty() ? path : directory_ / path;
 }
 
-std::string Options::spell_number(double value) {
-  std::array<char, 32> text{};
-  const auto [end, failure] = std::to_chars(text.data(), text.data() + text.size(), value);
-  std::string result(text.data(), end);
-  if (failure != std::errc()) return "?";
-  return result.find_first_of(".en") == std::string::npos ? result + ".0" : result;
-}
+std::string Options::spell_number(float value) { return shortest(value); }
+std::string Options::spell_number(double value) { return shortest(value); }
 
 }  // namespace millrace

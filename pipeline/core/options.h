@@ -145,7 +145,7 @@ class Options {
     } else if constexpr (kIsInteger<T>) {
       return std::to_string(value);
     } else if constexpr (std::floating_point<T>) {
-      return spell_number(static_cast<double>(value));
+      return spell_number(value);
     } else if constexpr (std::same_as<T, std::string>) {
       return "\"" + value + "\"";
     } else if constexpr (std::same_as<T, Bytes>) {
@@ -160,6 +160,7 @@ class Options {
       return list + "]";
     }
   }
+  static std::string spell_number(float value);
   static std::string spell_number(double value);
 
   template <typename T>

@@ -223,6 +223,7 @@ TEST(OptionsRecorder, DefaultsAreSpelledAsInAConfig) {
   (void)options.get<double>("whole", 2);
   (void)options.get<double>("part", 0.25);
   (void)options.get<double>("tiny", 1e-9);
+  (void)options.get<float>("single", 1.4F);
   (void)options.get<std::string>("s", "x");
   (void)options.get<Duration>("d", std::chrono::seconds(10));
   (void)options.get<std::filesystem::path>("p", "/x");
@@ -231,7 +232,7 @@ TEST(OptionsRecorder, DefaultsAreSpelledAsInAConfig) {
   std::vector<std::string> spelled;
   for (const auto& option : options.described()) spelled.push_back(option.type + " " + option.fallback);
   EXPECT_THAT(spelled,
-              ElementsAre("boolean true", "number 2.0", "number 0.25", "number 1e-09", "text \"x\"",
+              ElementsAre("boolean true", "number 2.0", "number 0.25", "number 1e-09", "number 1.4", "text \"x\"",
                           "duration \"10 s\"", "path \"/x\"", "list of text [\"a\", \"b\"]", "list of paths []"));
 }
 
