@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "io/byte_stream.h"
@@ -22,6 +23,9 @@ namespace {
 constexpr std::string_view kReadPrefix = "read_";
 constexpr std::uint64_t kMaxSamples = std::uint64_t{1} << 31;  // five days of one pore at 5 kHz
 constexpr std::size_t kMaxTextLength = 1024;
+// A file of 4000 reads takes 1 s and has 200 MB: this is for files that make the library go in circles.
+constexpr std::uint64_t kIndexSeconds = 30;
+constexpr std::uint64_t kBytesPerFurtherSecond = 10'000'000;
 
 // --------------------------------------------------------------------------------- values of whatever type is stored
 
@@ -69,10 +73,11 @@ constexpr std::array kChannelFields{Field{"channel_number", As::text}, Field{"di
                                     Field{"offset", As::number}, Field{"range", As::number},
                                     Field{"sampling_rate", As::number}};
 
-/// Names go into tables and file names: printable, no spaces, not endless.
-bool is_plain(std::string_view text) {
-  return text.size() <= kMaxTextLength &&
-         std::all_of(text.begin(), text.end(), [](char character) { return character > ' ' && character < '\x7f'; });
+/// Texts go into tables and onto terminals: printable ASCII from `lowest` on, not endless.
+bool is_printable(std::string_view text, char lowest = ' ') {
+  return text.size() <= kMaxTextLength && std::all_of(text.begin(), text.end(), [lowest](char character) {
+           return character >= lowest && character < '\x7f';
+         });
 }
 
 Error prefixed(const std::string& what, const Error& error) {
@@ -157,7 +162,7 @@ class Indexer {
   static void take_id(const Attributes& raw, const Places& places, Fast5Read& result) {
     const auto* stored = raw.find("read_id");
     std::string id = stored != nullptr ? as_text(*stored) : places.id;
-    if (id.empty() || !is_plain(id)) throw Error("'" + places.raw + "' has a read_id that cannot be printed");
+    if (id.empty() || !is_printable(id, '!')) throw Error("'" + places.raw + "' has a read_id that cannot be printed");
     result.attributes.set("read_id", std::move(id));
   }
 
@@ -169,7 +174,7 @@ class Indexer {
       const std::string name(field.name);
       if (field.as == As::text) {
         std::string text = as_text(*value);
-        if (is_plain(text)) result.attributes.set(name, std::move(text));
+        if (is_printable(text)) result.attributes.set(name, std::move(text));
       } else if (field.as == As::number) {
         if (const auto number = as_number(*value)) result.attributes.set(name, *number);
       } else if (const auto integer = as_integer(*value)) {
@@ -184,7 +189,7 @@ class Indexer {
     if (!value && hdf5_.contains(places.tracking)) value = hdf5_.attribute(places.tracking, "run_id");
     if (!value) return;
     std::string text = as_text(*value);
-    if (is_plain(text)) result.attributes.set("run_id", std::move(text));
+    if (is_printable(text)) result.attributes.set("run_id", std::move(text));
   }
 
   void take_signal(const Places& places, Fast5Read& result) const {
@@ -315,14 +320,19 @@ std::vector<Fast5Read> index_fast5(const std::filesystem::path& file) { return I
 std::vector<Fast5Read> index_fast5_isolated(const std::filesystem::path& file) {
   // The child must not inherit the library in the middle of somebody's call.
   auto pause = std::make_unique<Hdf5Pause>();
+  const auto work = [&] {
+    pause.reset();
+    ByteWriter out;
+    for (const auto& read : index_fast5(file)) put_read(out, read);
+    return out.take();
+  };
+  std::error_code unknown;
+  const std::uintmax_t bytes = std::filesystem::file_size(file, unknown);
+  IsolationLimits limits;
+  limits.cpu_seconds = kIndexSeconds + (unknown ? 0 : bytes / kBytesPerFurtherSecond);
   std::vector<std::byte> answer;
   try {
-    answer = call_isolated([&] {
-      pause.reset();
-      ByteWriter out;
-      for (const auto& read : index_fast5(file)) put_read(out, read);
-      return out.take();
-    });
+    answer = call_isolated(work, limits);
   } catch (Error& error) {
     throw error.at_path(file);
   }

@@ -17,7 +17,7 @@ struct Fast5Read {
   /// When the file has them: run_id, channel_number, end_reason (text); read_number, start_time, duration, start_mux
   /// (integers; times in samples); median_before (pA), digitisation, offset, range, sampling_rate (numbers; the
   /// current in pA is (sample + offset) * range / digitisation). Numbers that a file stores as text and the reverse
-  /// are converted.
+  /// are converted; what cannot be converted or printed counts as absent.
   Attributes attributes;
   std::uint64_t samples = 0;
   SignalCoding coding;

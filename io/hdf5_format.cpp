@@ -268,6 +268,7 @@ struct Hdf5Reader::File {
   Handle file;
   Handle links;
   std::uint64_t bytes = 0;
+  std::uint64_t user_block_bytes = 0;
 
   Handle open(const std::string& object) const {
     return checked(H5Oopen(file.id(), object.c_str(), links.id()), H5Oclose, path, "cannot open '" + object + "'");
@@ -294,7 +295,10 @@ Hdf5Reader::Hdf5Reader(const std::filesystem::path& path) {
   Handle links = inner_links(path);
   hsize_t bytes = 0;
   if (H5Fget_filesize(file.id(), &bytes) < 0) throw library_error(path, "cannot tell its size");
-  file_ = std::make_unique<File>(File{path, std::move(file), std::move(links), bytes});
+  const Handle properties = checked(H5Fget_create_plist(file.id()), H5Pclose, path, "cannot read its properties");
+  hsize_t user_block_bytes = 0;
+  if (H5Pget_userblock(properties.id(), &user_block_bytes) < 0) throw library_error(path, "cannot read its properties");
+  file_ = std::make_unique<File>(File{path, std::move(file), std::move(links), bytes, user_block_bytes});
 }
 
 Hdf5Reader::~Hdf5Reader() {
@@ -453,8 +457,9 @@ Hdf5Chunk Hdf5Reader::File::read_chunk(const std::string& name, hid_t dataset, h
   if (H5Dget_chunk_info(dataset, space, index, &first, &mask, &offset, &length) < 0) {
     throw library_error(path, fmt::format("cannot find chunk {} of '{}'", index, name));
   }
-  if (offset == HADDR_UNDEF) throw error(name, fmt::format("has no stored chunk {}", index));
-  const Hdf5Chunk chunk{{offset, length}, mask, first};
+  if (offset == HADDR_UNDEF || offset > bytes) throw error(name, fmt::format("has no stored chunk {}", index));
+  // Unlike H5Dget_offset, this address does not count the user block before the superblock.
+  const Hdf5Chunk chunk{{offset + user_block_bytes, length}, mask, first};
   check_inside(name, chunk.extent);
   return chunk;
 }

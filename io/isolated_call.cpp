@@ -54,6 +54,11 @@ void confine(const IsolationLimits& limits, std::uint64_t data_bytes) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU, SIGTERM}) std::signal(signal, SIG_DFL);
   std::signal(SIGINT, SIG_IGN);  // the parent decides what an interrupt means
+  // A dying library may have its say (glibc's heap checks do), but not on the user's terminal.
+  if (const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) {
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+  }
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_CPU, limits.cpu_seconds);
 #if !defined(MILLRACE_SHADOW_MEMORY)
@@ -170,7 +175,7 @@ std::vector<std::byte> call_isolated(const std::function<std::vector<std::byte>(
   close(pipe_ends[0]);
   const int status = wait_for(child);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || answer.empty()) {
-    throw Error(fmt::format("the process that read it ended without an answer ({})", cause_of_death(status)));
+    throw Error(fmt::format("brought down the process that worked on it ({})", cause_of_death(status)));
   }
   if (static_cast<Answer>(answer.front()) == Answer::error) throw_packed(ByteReader(std::span(answer).subspan(1)));
   answer.erase(answer.begin());

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Makes the FAST5 files beside this script (needs h5py). Sample i of the read with seed s is (37 i + 101 s) % 1021 - 200.
+
+layouts.fast5    multi-read, one read per storage layout and coding; names of the reads say which
+userblock.fast5  the same behind a user block of 512 bytes
+latest.fast5     the same in the newest file layout (other groups, links and chunk index)
+single.fast5     single-read of the old kind: attributes of unusual types, some missing
+"""
+import os
+import zlib
+
+import h5py
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def signal(seed, count):
+    return ((37 * np.arange(count) + 101 * seed) % 1021 - 200).astype("<i2")
+
+
+def uuid(seed):
+    return "00000000-0000-4000-8000-%012d" % seed
+
+
+def add_read(f, seed, count, **how):
+    g = f.create_group("read_" + uuid(seed))
+    g.attrs["run_id"] = np.bytes_("run")
+    raw = g.create_group("Raw")
+    raw.attrs["read_id"] = np.bytes_(uuid(seed))
+    raw.attrs["read_number"] = np.int32(seed)
+    raw.attrs["start_time"] = np.uint64(1000 * seed)
+    raw.attrs["duration"] = np.uint32(count)
+    raw.attrs["median_before"] = np.float64(200.5)
+    end_reasons = h5py.enum_dtype({"unknown": 0, "signal_positive": 5}, basetype="u1")
+    raw.attrs.create("end_reason", 5, dtype=end_reasons)
+    channel = g.create_group("channel_id")
+    channel.attrs["channel_number"] = np.bytes_(str(seed))
+    for name, value in {"digitisation": 8192.0, "offset": 6.0, "range": 1440.75, "sampling_rate": 4000.0}.items():
+        channel.attrs[name] = value
+    raw.create_dataset("Signal", data=signal(seed, count), **how)
+    return raw
+
+
+def add_layouts(f):
+    f.attrs["file_version"] = "2.2"
+    add_read(f, 1, 300)
+    raw = add_read(f, 2, 40)
+    del raw["Signal"]
+    properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    properties.set_layout(h5py.h5d.COMPACT)
+    space = h5py.h5s.create_simple((40,))
+    compact = h5py.h5d.create(raw.id, b"Signal", h5py.h5t.STD_I16LE, space, properties)
+    compact.write(h5py.h5s.ALL, h5py.h5s.ALL, signal(2, 40))
+    add_read(f, 3, 1000, chunks=(1000,), compression="gzip", compression_opts=1)
+    add_read(f, 4, 1050, chunks=(200,), compression="gzip", compression_opts=1)
+    add_read(f, 5, 1050, chunks=(200,), compression="gzip", shuffle=True, fletcher32=True)
+    add_read(f, 6, 333, chunks=(100,), fletcher32=True)
+    add_read(f, 7, 100, chunks=(5000,), compression="gzip", maxshape=(None,))
+    add_read(f, 8, 0, chunks=(10,), compression="gzip", maxshape=(None,))
+    raw = add_read(f, 9, 250, chunks=(100,), compression="gzip")  # piece 1 is stored as it is: filter mask 1
+    padded = np.zeros(300, "<i2")
+    padded[:250] = signal(9, 250)
+    raw["Signal"].id.write_direct_chunk((100,), padded[100:200].tobytes(), 1)
+    raw["Signal"].id.write_direct_chunk((0,), zlib.compress(padded[:100].tobytes(), 9), 0)
+
+
+def make_multi(name, **how):
+    with h5py.File(os.path.join(HERE, name), "w", **how) as f:
+        add_layouts(f)
+
+
+def make_single(name):
+    with h5py.File(os.path.join(HERE, name), "w") as f:
+        f.attrs["file_version"] = 0.6
+        key = f.create_group("UniqueGlobalKey")
+        channel = key.create_group("channel_id")
+        channel.attrs["channel_number"] = np.int64(77)
+        channel.attrs["digitisation"] = "8192"
+        channel.attrs["range"] = np.float32(1440.5)
+        channel.attrs["offset"] = np.int32(-3)
+        key.create_group("tracking_id").attrs["run_id"] = "run of text"
+        key["tracking_id"].attrs["list"] = np.arange(3)
+        raw = f.create_group("Raw/Reads/Read_12")
+        raw.attrs["read_id"] = "single-read"
+        raw.attrs["read_number"] = "12"
+        raw.attrs["start_time"] = 5.0
+        raw.create_dataset("Signal", data=signal(12, 64), maxshape=(None,), chunks=(64,))
+
+
+make_multi("layouts.fast5")
+make_multi("userblock.fast5", userblock_size=512)
+make_multi("latest.fast5", libver="latest")
+make_single("single.fast5")
