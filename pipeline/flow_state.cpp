@@ -224,6 +224,7 @@ Firing* FlowState::claim_call(StageEntry& stage, std::uint32_t slot, std::uint32
   if (stage.shape.splits) count = std::min<std::uint64_t>(count, 1);
   if (stage.shape.slots > 1) count = std::min(count, std::max<std::uint64_t>(1, look.inputs / stage.shape.slots));
   for (const std::size_t link : stage.shape.outputs) {
+    count = std::min(count, batch_of(links_[link].max_chunk_bytes));
     if (!links_[link].body->lossy()) count = std::min(count, links_[link].body->fitting(links_[link].max_chunk_bytes));
   }
   if (count == 0) return nullptr;
@@ -243,6 +244,7 @@ std::uint32_t FlowState::claim_inputs(StageEntry& stage, Firing& firing, std::ui
   const bool merges = !stage.arrivals.empty();
   firing.input_link = merges ? stage.arrivals[stage.first_arrival] : stage.shape.inputs.front();
   Link& link = *links_[firing.input_link].body;
+  most = std::min(most, batch_of(links_[firing.input_link].max_chunk_bytes));
   std::uint32_t count = 0;
   while (count < most && link.waiting() != 0) {
     if (merges) {
@@ -288,8 +290,9 @@ void FlowState::give_outputs(Firing& firing) {
   StageEntry& stage = stages_[firing.stage];
   for (const Chunk& chunk : firing.outputs) firing.output_bytes.push_back(chunk.size_bytes());
   const auto& links = stage.shape.outputs;
-  if (stage.shape.slots != 1 || links.empty() ||
-      !std::all_of(links.begin(), links.end(), [this](std::size_t link) { return links_[link].body->may_push_outside(); })) {
+  if (stage.shape.slots != 1 || links.empty() || !std::all_of(links.begin(), links.end(), [this](std::size_t link) {
+        return links_[link].body->may_push_outside();
+      })) {
     return;
   }
   for (Chunk& chunk : firing.outputs) {
@@ -424,7 +427,8 @@ void FlowState::enter(std::size_t index, Chunk* chunk, std::uint64_t bytes, std:
       const auto size = consumer.arrivals.size();
       while (consumer.arrivals[(consumer.first_arrival + at) % size] != index) ++at;
       for (; at + 1 < consumer.arrival_count; ++at) {
-        consumer.arrivals[(consumer.first_arrival + at) % size] = consumer.arrivals[(consumer.first_arrival + at + 1) % size];
+        consumer.arrivals[(consumer.first_arrival + at) % size] =
+            consumer.arrivals[(consumer.first_arrival + at + 1) % size];
       }
       --consumer.arrival_count;
     }

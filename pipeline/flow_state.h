@@ -25,17 +25,17 @@ struct Firing {
   std::size_t stage = 0;
   std::uint32_t slot = 0;
   Kind kind = Kind::call;
-  std::uint32_t count = 0;         ///< chunks to take (or to produce); 1 for more and finish
-  std::uint64_t first_index = 0;   ///< number of the first chunk among all that the stage took or produced
-  std::vector<Chunk> inputs;       ///< filled by take_inputs()
-  std::vector<Chunk> outputs;      ///< what the calls returned, in order
-  bool ended = false;              ///< a source, more() or finish() returned nothing: set by the caller
+  std::uint32_t count = 0;        ///< chunks to take (or to produce); 1 for more and finish
+  std::uint64_t first_index = 0;  ///< number of the first chunk among all that the stage took or produced
+  std::vector<Chunk> inputs;      ///< filled by take_inputs()
+  std::vector<Chunk> outputs;     ///< what the calls returned, in order
+  bool ended = false;             ///< a source, more() or finish() returned nothing: set by the caller
 
   // --- of FlowState
   std::vector<std::uint64_t> output_bytes;  ///< of `outputs`, which are gone once they are pushed
-  std::uint64_t ticket = 0;        ///< turn in the order of the stage's output
+  std::uint64_t ticket = 0;                 ///< turn in the order of the stage's output
   std::size_t input_link = 0;
-  bool pushed = false;             ///< give_outputs() has put the outputs into the ring already
+  bool pushed = false;  ///< give_outputs() has put the outputs into the ring already
 };
 
 /// The state of the flow through the whole graph and the rule of who may fire: a slot fires when it has input, a credit
@@ -128,11 +128,11 @@ class FlowState {
   struct StageEntry {
     StageShape shape;
     std::vector<Firing> slots;
-    std::vector<std::uint32_t> free_slots;      // idle, not in the middle of a turn
-    std::vector<bool> slot_free;                // the same by slot
-    std::vector<Firing*> continuing;            // slots between two calls of one turn
-    std::vector<Parked> parked;                 // by ticket modulo size
-    std::vector<std::size_t> arrivals;          // fan-in: ring of input links in order of arrival
+    std::vector<std::uint32_t> free_slots;  // idle, not in the middle of a turn
+    std::vector<bool> slot_free;            // the same by slot
+    std::vector<Firing*> continuing;        // slots between two calls of one turn
+    std::vector<Parked> parked;             // by ticket modulo size
+    std::vector<std::size_t> arrivals;      // fan-in: ring of input links in order of arrival
     std::uint64_t first_arrival = 0;
     std::uint64_t arrival_count = 0;
     std::uint32_t busy = 0;

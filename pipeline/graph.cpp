@@ -83,18 +83,37 @@ FlowState Graph::make_flow() const {
   }
   std::vector<FlowState::LinkShape> links;
   for (const LinkPlan& link : plan_.links) {
-    links.push_back({link.from, link.to, {link.capacity_chunks, link.capacity_bytes, link.when_full}, link.type.max_bytes});
+    links.push_back(
+        {link.from, link.to, {link.capacity_chunks, link.capacity_bytes, link.when_full}, link.type.max_bytes});
   }
   return {std::move(stages), links, start_ns_};
 }
 
 void Graph::make_pools(const RunSettings& settings) {
-  for (const LinkPlan& link : plan_.links) {
-    // Every chunk of the link: waiting in it, being made by its producer's slots, or held by its consumer's.
-    const std::uint64_t slots = plan_.stages[link.from].slots() + plan_.stages[link.to].slots();
-    const PoolSpec spec{link.type.max_bytes, link.capacity_chunks + slots * kMaxBatch};
+  for (std::size_t i = 0; i < plan_.links.size(); ++i) {
+    const PoolSpec spec{plan_.links[i].type.max_bytes, most_out(i)};
     pools_.push_back(settings.make_pool ? settings.make_pool(spec) : std::make_unique<HeapPool>());
   }
+}
+
+/// Most buffers of the link's pool that can be in use at once. Stages that work in place pass them on, so they may fill
+/// every link from here to the sinks, and the hands of every slot there.
+std::uint64_t Graph::most_out(std::size_t link) const {
+  std::vector<bool> reached(plan_.links.size());
+  std::uint64_t buffers = 0;
+  std::vector<std::size_t> open{link};
+  while (!open.empty()) {
+    const std::size_t at = open.back();
+    open.pop_back();
+    if (reached[at]) continue;
+    reached[at] = true;
+    const LinkPlan& plan = plan_.links[at];
+    const StagePlan& consumer = plan_.stages[plan.to];
+    const std::uint64_t slots = plan_.stages[plan.from].slots() + consumer.slots();
+    buffers += plan.capacity_chunks + slots * batch_of(plan.type.max_bytes);
+    open.insert(open.end(), consumer.outputs.begin(), consumer.outputs.end());
+  }
+  return buffers;
 }
 
 void Graph::make_stages() {
@@ -122,7 +141,8 @@ void Graph::make_stages() {
 }
 
 void Graph::start() {
-  arena_ = std::make_unique<WorkerArena>(plan_.threads, plan_.stages.size(), [this](std::size_t stage) { work(stage); });
+  arena_ =
+      std::make_unique<WorkerArena>(plan_.threads, plan_.stages.size(), [this](std::size_t stage) { work(stage); });
   std::size_t started = 0;
   try {
     for (OwnThread& own : threads_) {
@@ -254,7 +274,8 @@ std::int64_t Graph::execute(Firing& firing, BusyTally& tally, std::optional<Erro
   StageRunner& runner = stages_[firing.stage].runners[firing.slot];
   try {
     flow_.take_inputs(firing);
-    tally = runner.run(firing, draining_.load(std::memory_order_relaxed) ? Sink::End::interrupted : Sink::End::complete);
+    tally =
+        runner.run(firing, draining_.load(std::memory_order_relaxed) ? Sink::End::interrupted : Sink::End::complete);
     flow_.give_outputs(firing);
     return runner.last_ns();
   } catch (...) {

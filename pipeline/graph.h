@@ -81,7 +81,7 @@ class Graph {
     BusyTally tally;                   // under the lock
     std::int64_t expected_ns = 0;      // of one call, smoothed; 0 = none ended yet
     std::uint32_t threads_parked = 0;
-    std::size_t first_thread = 0;      // into threads_: the stage's slots in order, for sources and sinks
+    std::size_t first_thread = 0;  // into threads_: the stage's slots in order, for sources and sinks
   };
   /// What must be done after the lock is released.
   struct Errands {
@@ -93,6 +93,7 @@ class Graph {
 
   FlowState make_flow() const;
   void make_pools(const RunSettings& settings);
+  std::uint64_t most_out(std::size_t link) const;
   void make_stages();
 
   void give_up_threads(std::size_t count);

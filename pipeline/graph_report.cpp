@@ -106,7 +106,8 @@ std::string Graph::explain_stall() {
 
 void Graph::fill_report(RunReport& report) {
   const std::lock_guard lock(mutex_);
-  const std::int64_t end_ns = std::max({end_ns_.load() == 0 ? clock_.now_ns() : end_ns_.load(), flow_.ledger().latest_ns()});
+  const std::int64_t end_ns =
+      std::max({end_ns_.load() == 0 ? clock_.now_ns() : end_ns_.load(), flow_.ledger().latest_ns()});
   report.wall_ns = end_ns - start_ns_;
   report.threads = plan_.threads;
   for (std::size_t i = 0; i < stages_.size(); ++i) report.stages.push_back(stage_report(i, end_ns));
@@ -133,11 +134,13 @@ StageReport Graph::stage_report(std::size_t index, std::int64_t end_ns) const {
   report.busy = split(index, report.time.busy_ns);
   Histogram calls;
   for (const StageRunner& runner : stage.runners) calls.add(runner.call_times());
-  report.call = {calls.count(), calls.quantile_ns(0.5), calls.quantile_ns(0.9), calls.quantile_ns(0.99), calls.max_ns()};
+  report.call = {calls.count(), calls.quantile_ns(0.5), calls.quantile_ns(0.9), calls.quantile_ns(0.99),
+                 calls.max_ns()};
   report.major_faults = stage.tally.major_faults;
   report.copied_bytes = stage.tally.copied_bytes;
   report.cpu_sampled_every = static_cast<std::uint32_t>(
-      stage.tally.sampled_calls == 0 ? stage.tally.calls : (stage.tally.calls + stage.tally.sampled_calls / 2) / stage.tally.sampled_calls);
+      stage.tally.sampled_calls == 0 ? stage.tally.calls
+                                     : (stage.tally.calls + stage.tally.sampled_calls / 2) / stage.tally.sampled_calls);
   for (const auto& instance : plan.instances) add_io(report.io, instance->io_stats());
   return report;
 }
@@ -158,7 +161,8 @@ LinkReport Graph::link_report(std::size_t index, std::int64_t end_ns) const {
   report.blocked_ns = flow_.ledger().blocked_ns(index, end_ns);
   // Little's law: mean number waiting = rate of arrival x mean time waiting.
   if (seen.entered != 0) {
-    report.mean_wait_ns = seen.mean_chunks * static_cast<double>(end_ns - start_ns_) / static_cast<double>(seen.entered);
+    report.mean_wait_ns =
+        seen.mean_chunks * static_cast<double>(end_ns - start_ns_) / static_cast<double>(seen.entered);
   }
   report.dropped_chunks = seen.dropped;
   return report;

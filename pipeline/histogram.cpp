@@ -10,7 +10,8 @@ std::size_t Histogram::bucket_of(std::uint64_t value) {
   const unsigned width = static_cast<unsigned>(std::bit_width(value));
   if (width <= kSubBits) return value;  // below 32: one bucket per value
   const unsigned shift = width - kSubBits - 1;
-  const std::size_t bucket = ((static_cast<std::size_t>(shift) + 1) << kSubBits) + ((value >> shift) - (1U << kSubBits));
+  const std::size_t bucket =
+      ((static_cast<std::size_t>(shift) + 1) << kSubBits) + ((value >> shift) - (1U << kSubBits));
   return std::min(bucket, kBuckets - 1);
 }
 

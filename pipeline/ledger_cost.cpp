@@ -53,8 +53,10 @@ LedgerCost calibrate_ledger(Clock& clock, std::uint64_t calls, std::uint64_t tur
 
   LedgerCost cost;
   const auto number = [](std::uint64_t count) { return static_cast<double>(count); };
-  const double total_ns = number(calls) * per_call_ns + number(turns) * per_turn_ns + number(samples) * 2 * per_sample_ns;
-  cost.ns_per_call = calls == 0 ? per_call_ns : (number(calls) * per_call_ns + number(turns) * per_turn_ns) / number(calls);
+  const double total_ns =
+      number(calls) * per_call_ns + number(turns) * per_turn_ns + number(samples) * 2 * per_sample_ns;
+  cost.ns_per_call =
+      calls == 0 ? per_call_ns : (number(calls) * per_call_ns + number(turns) * per_turn_ns) / number(calls);
   cost.ns_per_cpu_sample = per_sample_ns;
   cost.total_ns = static_cast<std::int64_t>(total_ns);
   cost.share = busy_ns == 0 ? 0 : total_ns / static_cast<double>(busy_ns);

@@ -29,7 +29,8 @@ void Link::push(Chunk&& chunk) {
 
 Chunk Link::pop() {
   Chunk chunk;
-  if (ring_.consume_one([&chunk](Cell& cell) { chunk = std::move(cell.chunk); }) == 0) throw Error("internal: the ring of a link is emptier than its account");
+  if (ring_.consume_one([&chunk](Cell& cell) { chunk = std::move(cell.chunk); }) == 0)
+    throw Error("internal: the ring of a link is emptier than its account");
   return chunk;
 }
 

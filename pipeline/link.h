@@ -13,6 +13,15 @@ namespace millrace {
 
 /// The most chunks that one firing may take: bounds what a ring must hold beyond its link's capacity.
 inline constexpr std::uint32_t kMaxBatch = 32;
+/// ... and the most bytes, so that what a slot holds in its hands stays one chunk in the memory plan unless chunks are
+/// tiny.
+inline constexpr std::uint64_t kMaxBatchBytes = 64 << 10;
+/// Chunks of at most `chunk_bytes` in the largest batch.
+constexpr std::uint64_t batch_of(std::uint64_t chunk_bytes) {
+  if (chunk_bytes == 0) return 1;
+  const std::uint64_t chunks = kMaxBatchBytes / chunk_bytes;
+  return chunks == 0 ? 1 : chunks > kMaxBatch ? kMaxBatch : chunks;
+}
 
 /// One bounded link: the ring that carries the chunks, and the account that says what may enter and leave it.
 ///
@@ -56,7 +65,7 @@ class Link {
 
   void reserve(std::uint64_t chunks, std::int64_t now_ns);
   void release(std::uint64_t chunks, std::int64_t now_ns);
-  void hold_bytes(std::uint64_t bytes) { held_bytes_ += bytes; }      ///< of a finished firing that waits for its turn
+  void hold_bytes(std::uint64_t bytes) { held_bytes_ += bytes; }  ///< of a finished firing that waits for its turn
   void unhold_bytes(std::uint64_t bytes) { held_bytes_ -= bytes; }
   /// Counts a chunk in. `reserved` gives back its credit.
   void enter(std::uint64_t bytes, bool reserved, std::int64_t now_ns);

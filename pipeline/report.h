@@ -115,9 +115,9 @@ struct StallReport {
   std::string stage;
   std::string state;  ///< "starved", "blocked", "ready"
   std::int64_t ns = 0;
-  std::int64_t at_ns = 0;              ///< start, since the start of the run
-  std::uint64_t chunk = 0;             ///< number of the stage's next chunk
-  std::vector<std::string> cause;      ///< "starved: link decode -> encode was empty", "decode was in a call for 410 ms"
+  std::int64_t at_ns = 0;          ///< start, since the start of the run
+  std::uint64_t chunk = 0;         ///< number of the stage's next chunk
+  std::vector<std::string> cause;  ///< "starved: link decode -> encode was empty", "decode was in a call for 410 ms"
 };
 
 /// Cumulative state of the run at one moment; the series and the phases are made of differences.
@@ -130,9 +130,9 @@ struct Sample {
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
   };
-  std::int64_t at_ns = 0;                 ///< since the start of the run
-  std::vector<PerStage> stages;           ///< as RunReport::stages
-  std::vector<std::uint64_t> link_chunks; ///< chunks waiting, as RunReport::links
+  std::int64_t at_ns = 0;                  ///< since the start of the run
+  std::vector<PerStage> stages;            ///< as RunReport::stages
+  std::vector<std::uint64_t> link_chunks;  ///< chunks waiting, as RunReport::links
 };
 
 struct Loss {
@@ -194,18 +194,18 @@ struct OutputReport {
 
 /// What measuring cost, from a calibration on this machine at the end of the run.
 struct LedgerCost {
-  double ns_per_call = 0;         ///< stamps and ledger, per call
-  double ns_per_cpu_sample = 0;   ///< one reading of the CPU clocks (two per sampled call)
-  std::int64_t total_ns = 0;      ///< both, over all calls of this run
-  double share = 0;               ///< of all busy time
+  double ns_per_call = 0;        ///< stamps and ledger, per call
+  double ns_per_cpu_sample = 0;  ///< one reading of the CPU clocks (two per sampled call)
+  std::int64_t total_ns = 0;     ///< both, over all calls of this run
+  double share = 0;              ///< of all busy time
 };
 
 /// Everything that is known of one run. Filled by the engine (run), completed by complete_report().
 struct RunReport {
   std::string name;
-  std::string status;  ///< "ok", "failed", "stalled", "interrupted"
-  std::string error;   ///< one line; empty when there was none
-  std::string started; ///< ISO 8601, UTC
+  std::string status;   ///< "ok", "failed", "stalled", "interrupted"
+  std::string error;    ///< one line; empty when there was none
+  std::string started;  ///< ISO 8601, UTC
   std::int64_t wall_ns = 0;
   std::string config_json = "{}";
   std::vector<std::string> command;

@@ -45,8 +45,8 @@ class Pool : public Lender {
 /// The state of a run that is going on, for progress displays.
 struct Progress {
   std::int64_t elapsed_ns = 0;
-  std::uint64_t bytes_done = 0;    ///< delivered by the sources and no longer in flight, roughly
-  std::uint64_t bytes_total = 0;   ///< 0 = unknown
+  std::uint64_t bytes_done = 0;   ///< delivered by the sources and no longer in flight, roughly
+  std::uint64_t bytes_total = 0;  ///< 0 = unknown
   std::uint64_t chunks_done = 0;
   std::uint64_t chunks_total = 0;  ///< 0 = unknown
   std::string bottleneck;          ///< stage that is busiest now; empty while nothing can be said
@@ -54,11 +54,11 @@ struct Progress {
 };
 
 struct RunSettings {
-  Clock* clock = nullptr;                                     ///< null = monotonic_clock()
+  Clock* clock = nullptr;                                           ///< null = monotonic_clock()
   std::function<std::unique_ptr<Pool>(const PoolSpec&)> make_pool;  ///< empty = a plain heap pool
-  RunControl* control = nullptr;                              ///< null = cannot be stopped from outside
-  std::function<void(const Progress&)> on_progress;           ///< called from a thread of the run, about 5 times a second
-  std::function<void(const std::string&)> on_notice;          ///< stall explanations and the like, one line each
+  RunControl* control = nullptr;                                    ///< null = cannot be stopped from outside
+  std::function<void(const Progress&)> on_progress;   ///< called from a thread of the run, about 5 times a second
+  std::function<void(const std::string&)> on_notice;  ///< stall explanations and the like, one line each
 };
 
 /// How a run went. `report` is complete but for what complete_report() adds. When `stuck` is not empty, these stages

@@ -16,7 +16,8 @@ constexpr std::int64_t kLongestDecay = 64;
 
 std::int64_t scaled(std::int64_t total, std::int64_t part, std::int64_t whole) {
   if (whole <= 0) return 0;
-  return static_cast<std::int64_t>(static_cast<double>(total) * (static_cast<double>(part) / static_cast<double>(whole)));
+  return static_cast<std::int64_t>(static_cast<double>(total) *
+                                   (static_cast<double>(part) / static_cast<double>(whole)));
 }
 
 }  // namespace

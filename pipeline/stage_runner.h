@@ -14,9 +14,9 @@ namespace millrace {
 /// What the calls of one stage cost, added up turn by turn. The CPU clocks are read around some turns only; their
 /// shares stand for all.
 struct BusyTally {
-  std::int64_t wall_ns = 0;             ///< inside calls
-  std::int64_t io_wait_ns = 0;          ///< of it, waiting in I/O that the io layer timed (every call)
-  std::int64_t sampled_wall_ns = 0;     ///< of the turns around which the CPU clocks were read
+  std::int64_t wall_ns = 0;          ///< inside calls
+  std::int64_t io_wait_ns = 0;       ///< of it, waiting in I/O that the io layer timed (every call)
+  std::int64_t sampled_wall_ns = 0;  ///< of the turns around which the CPU clocks were read
   std::int64_t sampled_cpu_ns = 0;
   std::int64_t sampled_delay_ns = 0;
   std::int64_t sampled_io_wait_ns = 0;
@@ -41,8 +41,8 @@ class StageRunner {
   /// `lender` lends what the stage's loan() asks for; may be null. All outlive the runner.
   StageRunner(Stage& stage, Role role, Lender* lender, Clock& clock, std::stop_token stop);
 
-  /// All calls of one turn: consumes firing.inputs, fills firing.outputs and firing.ended. Throws what the stage throws;
-  /// processed() then says how many inputs were done before. `end` is what a sink's finish() is told.
+  /// All calls of one turn: consumes firing.inputs, fills firing.outputs and firing.ended. Throws what the stage
+  /// throws; processed() then says how many inputs were done before. `end` is what a sink's finish() is told.
   BusyTally run(Firing& firing, Sink::End end);
   std::uint32_t processed() const { return processed_; }
   /// When the latest call ended.

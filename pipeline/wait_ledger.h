@@ -53,8 +53,8 @@ class WaitLedger {
     std::uint64_t chunk = 0;  ///< as given to set() by the caller when the stall ended
     struct Link {
       std::size_t stage = 0;
-      char state = 'c';          ///< as above, or 'c' for "in a call"
-      std::int64_t since_ns = 0; ///< when the stage entered this state
+      char state = 'c';           ///< as above, or 'c' for "in a call"
+      std::int64_t since_ns = 0;  ///< when the stage entered this state
     };
     std::vector<Link> cause;  ///< from the waiting stage's neighbour to the stage at the root
   };
@@ -82,10 +82,10 @@ class WaitLedger {
   struct StageEntry {
     State state;
     StateTimes times;
-    std::int64_t since_ns = 0;       ///< `times` holds everything before this
-    std::int64_t kind_since_ns = 0;  ///< since when the stage is in its kind() of state
-    std::size_t root = kNone;        ///< whom its waiting slots wait for at the end of the chain
-    std::vector<std::int64_t> blame; ///< by cause; last entry = no worker
+    std::int64_t since_ns = 0;        ///< `times` holds everything before this
+    std::int64_t kind_since_ns = 0;   ///< since when the stage is in its kind() of state
+    std::size_t root = kNone;         ///< whom its waiting slots wait for at the end of the chain
+    std::vector<std::int64_t> blame;  ///< by cause; last entry = no worker
   };
   struct LinkEntry {
     LinkEnds ends;

@@ -61,8 +61,7 @@ void Buffer::release() noexcept {
   size_ = 0;
   if (block == nullptr) return;
   // The sole owner needs no locked instruction: nobody else can add a user to a block that it cannot see.
-  if (block->users.load(std::memory_order_acquire) == 1 ||
-      block->users.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+  if (block->users.load(std::memory_order_acquire) == 1 || block->users.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     block->lender->take_back(*block);
   }
 }

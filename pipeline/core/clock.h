@@ -8,8 +8,9 @@ namespace millrace {
 
 /// What the kernel knows of the calling thread, cumulative since its start.
 struct ThreadUsage {
-  std::int64_t cpu_ns = 0;        ///< CLOCK_THREAD_CPUTIME_ID
-  std::int64_t run_delay_ns = 0;  ///< runnable but not running: second field of /proc/thread-self/schedstat; 0 without it
+  std::int64_t cpu_ns = 0;  ///< CLOCK_THREAD_CPUTIME_ID
+  std::int64_t run_delay_ns =
+      0;  ///< runnable but not running: second field of /proc/thread-self/schedstat; 0 without it
   std::int64_t major_faults = 0;  ///< getrusage(RUSAGE_THREAD)
 };
 

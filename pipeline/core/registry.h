@@ -42,9 +42,8 @@ class Registry {
                           : std::is_base_of_v<Transform, T> ? Role::transform
                                                             : Role::sink;
     static_assert(role != Role::sink || std::is_base_of_v<Sink, T>, "a stage is a Source, a Transform or a Sink");
-    add_entry(type, {role, summary, provider_, [](const Options& options) -> std::unique_ptr<Stage> {
-                       return std::make_unique<T>(options);
-                     }});
+    add_entry(type, {role, summary, provider_,
+                     [](const Options& options) -> std::unique_ptr<Stage> { return std::make_unique<T>(options); }});
   }
 
   /// The entry; Error (kind config) with the nearest known type when there is none.

@@ -46,8 +46,8 @@ struct ChunkType {
   std::string content = "bytes";
   /// Upper bound of one chunk's bytes; the memory plan is made of it. 0 = unknown, which a bounded run refuses.
   std::uint64_t max_bytes = 0;
-  /// For encoded content ("signal.encoded"): upper bound of one chunk's bytes once decoded, which the stage that decodes
-  /// gives as its own max_bytes. 0 = not encoded.
+  /// For encoded content ("signal.encoded"): upper bound of one chunk's bytes once decoded, which the stage that
+  /// decodes gives as its own max_bytes. 0 = not encoded.
   std::uint64_t decoded_max_bytes = 0;
 
   /// This type if its elements are `wanted`, else Error (kind config) that names both.

@@ -38,12 +38,14 @@ FlowState::StageShape shape(Role role, std::uint32_t slots, std::vector<std::siz
 /// source -> transform -> sink with the given slots of the transform and capacity of both links.
 FlowState line(std::uint32_t slots, std::uint64_t capacity, std::uint64_t bytes = kPlenty,
                WhenFull when_full = WhenFull::block) {
-  return FlowState({shape(Role::source, 1, {}, {0}), shape(Role::transform, slots, {0}, {1}), shape(Role::sink, 1, {1}, {})},
-                   {{0, 1, {capacity, bytes, WhenFull::block}, 8}, {1, 2, {capacity, bytes, when_full}, 8}}, 0);
+  return FlowState(
+      {shape(Role::source, 1, {}, {0}), shape(Role::transform, slots, {0}, {1}), shape(Role::sink, 1, {1}, {})},
+      {{0, 1, {capacity, bytes, WhenFull::block}, 8}, {1, 2, {capacity, bytes, when_full}, 8}}, 0);
 }
 
 Firing* claim(FlowState& flow, std::size_t stage, std::uint32_t most = 1) {
-  Firing* const firing = flow.claim(stage, flow.shape(stage).role == Role::transform ? FlowState::kAnySlot : 0, most, 0);
+  Firing* const firing =
+      flow.claim(stage, flow.shape(stage).role == Role::transform ? FlowState::kAnySlot : 0, most, 0);
   if (firing != nullptr) flow.take_inputs(*firing);
   return firing;
 }
@@ -294,8 +296,9 @@ class Simulation {
     stages[from].outputs.push_back(links.size());
     stages[to].inputs.push_back(links.size());
     const auto policy = below(8);
-    const WhenFull when_full =
-        policy == 0 ? WhenFull::drop_newest : policy == 1 ? WhenFull::drop_oldest : WhenFull::block;
+    const WhenFull when_full = policy == 0   ? WhenFull::drop_newest
+                               : policy == 1 ? WhenFull::drop_oldest
+                                             : WhenFull::block;
     capacity_.push_back(1 + below(5));
     links.push_back({from, to, {capacity_.back(), below(3) == 0 ? 1 + below(40) : kPlenty, when_full}, 8});
     ends_.emplace_back(from, to);

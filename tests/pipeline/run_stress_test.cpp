@@ -1,5 +1,5 @@
-// Random pipelines with random faults, a thousand of them: whatever happens, every run ends, closes its ledger, loses no
-// chunk uncounted and leaves no thread. A hang shows as the test's time-out, with the seed on the last line.
+// Random pipelines with random faults, a thousand of them: whatever happens, every run ends, closes its ledger, loses
+// no chunk uncounted and leaves no thread. A hang shows as the test's time-out, with the seed on the last line.
 
 #include <gtest/gtest.h>
 
@@ -77,9 +77,8 @@ class Stress {
     builder.threads(static_cast<std::uint32_t>(1 + below(4)));
     std::vector<std::string> open{"source0"};
     const std::uint64_t count = fault == Fault::drain || fault == Fault::stop ? 1U << 30U : 50 + below(400);
-    builder.stage("source0", slots(), {}, [&] {
-      return std::make_unique<FaultySource>(count, fault == Fault::throw_in_source ? at : kNever);
-    });
+    builder.stage("source0", slots(), {},
+                  [&] { return std::make_unique<FaultySource>(count, fault == Fault::throw_in_source ? at : kNever); });
     const std::size_t transforms = below(4);
     for (std::size_t i = 0; i < transforms; ++i) {
       const std::string name = "transform" + std::to_string(i);
@@ -87,8 +86,8 @@ class Stress {
       if (below(4) == 0 && open.size() > 1) from.push_back(open[below(open.size())]);
       const bool splits = below(3) == 0;
       const std::uint64_t throw_at = fault == Fault::throw_in_transform && i == 0 ? at : kNever;
-      builder.stage(name, slots(), from, [&] { return std::make_unique<Shuffler>(splits, throw_at); }, bounds(),
-                    below(4) != 0);
+      builder.stage(
+          name, slots(), from, [&] { return std::make_unique<Shuffler>(splits, throw_at); }, bounds(), below(4) != 0);
       open.push_back(name);
     }
     // One sink for each stage, so that none is left without a reader.
@@ -98,14 +97,17 @@ class Stress {
       collected.push_back(std::make_unique<Collected>());
       Collected& mine = *collected.back();
       const bool first = collected.size() == 1;
-      builder.stage("sink_" + from, slots(), {from}, [&, first] {
-        return std::make_unique<CollectingSink>(mine, [&, first](const Chunk& chunk) {
-          if (!first || chunk.sequence() != at) return;
-          if (fault == Fault::throw_in_sink) throw Error("planned");
-          if (fault == Fault::drain) control.drain();
-          if (fault == Fault::stop) control.stop_now();
-        });
-      }, bounds());
+      builder.stage(
+          "sink_" + from, slots(), {from},
+          [&, first] {
+            return std::make_unique<CollectingSink>(mine, [&, first](const Chunk& chunk) {
+              if (!first || chunk.sequence() != at) return;
+              if (fault == Fault::throw_in_sink) throw Error("planned");
+              if (fault == Fault::drain) control.drain();
+              if (fault == Fault::stop) control.stop_now();
+            });
+          },
+          bounds());
     }
     RunSettings settings;
     settings.control = &control;
@@ -131,7 +133,8 @@ class Stress {
       ASSERT_NE(report.error.find("planned"), std::string::npos) << report.error;
     }
     ASSERT_TRUE(report.loss.closes()) << report.loss.read << " read, " << report.loss.written << " written, "
-                                      << report.loss.dropped_chunks() << " dropped, " << report.loss.failed << " failed";
+                                      << report.loss.dropped_chunks() << " dropped, " << report.loss.failed
+                                      << " failed";
     for (const StageReport& stage : report.stages) {
       ASSERT_EQ(stage.time.sum_ns(), report.wall_ns * stage.slots) << stage.name;
       ASSERT_EQ(stage.busy.sum_ns(), stage.time.busy_ns) << stage.name;

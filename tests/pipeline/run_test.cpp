@@ -89,18 +89,18 @@ TEST_P(RunShapes, GiveTheSameOutput) {
   const Shape shape = GetParam();
   Collected collected;
   const LinkSpec bounds{shape.capacity, Bytes{1 << 20}, WhenFull::block};
-  const RunOutcome outcome = run(PlanBuilder()
-                                     .threads(shape.threads)
-                                     .stage("read", shape.source_slots, {}, numbers(1500))
-                                     .stage("odd", shape.slots, {"read"}, each([](Chunk chunk) {
-                                              return number_in(chunk) % 2 == 1 ? std::optional(std::move(chunk))
-                                                                               : std::nullopt;
-                                            }),
-                                            bounds)
-                                     .stage("work", shape.slots, {"odd"}, pass(), bounds)
-                                     .stage("write", 1, {"work"}, collect(collected), bounds)
-                                     .build(),
-                                 {});
+  const RunOutcome outcome =
+      run(PlanBuilder()
+              .threads(shape.threads)
+              .stage("read", shape.source_slots, {}, numbers(1500))
+              .stage("odd", shape.slots, {"read"}, each([](Chunk chunk) {
+                       return number_in(chunk) % 2 == 1 ? std::optional(std::move(chunk)) : std::nullopt;
+                     }),
+                     bounds)
+              .stage("work", shape.slots, {"odd"}, pass(), bounds)
+              .stage("write", 1, {"work"}, collect(collected), bounds)
+              .build(),
+          {});
   EXPECT_EQ(outcome.report.status, "ok") << outcome.report.error;
   ASSERT_EQ(collected.numbers.size(), 750U);
   for (std::uint64_t i = 0; i < 750; ++i) ASSERT_EQ(collected.numbers[i], 2 * i + 1);
@@ -109,7 +109,8 @@ TEST_P(RunShapes, GiveTheSameOutput) {
 
 INSTANTIATE_TEST_SUITE_P(SlotsCapacityThreads, RunShapes,
                          ::testing::Values(Shape{1, 1, 1, 1}, Shape{1, 2, 1, 1}, Shape{1, 4, 1, 4}, Shape{2, 3, 2, 2},
-                                           Shape{4, 4, 3, 2}, Shape{1, 4, 64, 4}, Shape{3, 1, 64, 2}, Shape{4, 4, 16, 3}));
+                                           Shape{4, 4, 3, 2}, Shape{1, 4, 64, 4}, Shape{3, 1, 64, 2},
+                                           Shape{4, 4, 16, 3}));
 
 TEST(Run, EndsWithoutAnyChunk) {
   Collected collected;
@@ -207,13 +208,13 @@ TEST(Run, SplittersKeepTheOrderAtAnySlots) {
   for (const std::uint64_t capacity : {1, 2, 7}) {
     Collected collected;
     const LinkSpec bounds{capacity, Bytes{1 << 20}, WhenFull::block};
-    const RunOutcome outcome =
-        run(PlanBuilder()
-                .stage("read", 1, {}, numbers(200), bounds)
-                .stage("repeat", 3, {"read"}, [] { return std::make_unique<Repeater>(); }, bounds)
-                .stage("write", 1, {"repeat"}, collect(collected), bounds)
-                .build(),
-            {});
+    const RunOutcome outcome = run(PlanBuilder()
+                                       .stage("read", 1, {}, numbers(200), bounds)
+                                       .stage(
+                                           "repeat", 3, {"read"}, [] { return std::make_unique<Repeater>(); }, bounds)
+                                       .stage("write", 1, {"repeat"}, collect(collected), bounds)
+                                       .build(),
+                                   {});
     EXPECT_EQ(outcome.report.status, "ok") << outcome.report.error;
     std::vector<std::uint64_t> expected;
     for (std::uint64_t i = 0; i < 200; ++i) expected.insert(expected.end(), i % 4 + 1, i);
@@ -257,15 +258,16 @@ TEST(Run, DropsAreCountedWithStageAndReason) {
   Gate gate;
   const LinkSpec lossy{2, Bytes{1 << 20}, WhenFull::drop_newest};
   // The sink waits with its first chunk until the source has sent all: everything beyond the link's room is dropped.
-  const RunOutcome outcome = run(PlanBuilder()
-                                     .stage("read", 1, {}, numbers(100))
-                                     .stage("watch", 1, {"read"}, each([&gate](Chunk chunk) {
-                                              if (number_in(chunk) == 99) gate.open();
-                                              return std::optional(std::move(chunk));
-                                            }))
-                                     .stage("write", 1, {"watch"}, collect(collected, [&gate](const Chunk&) { gate.wait(); }), lossy)
-                                     .build(),
-                                 {});
+  const RunOutcome outcome =
+      run(PlanBuilder()
+              .stage("read", 1, {}, numbers(100))
+              .stage("watch", 1, {"read"}, each([&gate](Chunk chunk) {
+                       if (number_in(chunk) == 99) gate.open();
+                       return std::optional(std::move(chunk));
+                     }))
+              .stage("write", 1, {"watch"}, collect(collected, [&gate](const Chunk&) { gate.wait(); }), lossy)
+              .build(),
+          {});
   EXPECT_EQ(outcome.report.status, "ok");
   ASSERT_EQ(outcome.report.loss.dropped.size(), 1U);
   EXPECT_EQ(outcome.report.loss.dropped[0].stage, "write");
@@ -334,10 +336,12 @@ TEST(Run, AnErrorEndsAProducerThatIsParkedOnAFullLink) {
                                               return std::optional(std::move(chunk));
                                             }),
                                             tiny)
-                                     .stage("write", 1, {"work"}, collect(collected, [&full](const Chunk&) {
-                                              full.wait();
-                                              throw Error("broken");
-                                            }),
+                                     .stage("write", 1, {"work"},
+                                            collect(collected,
+                                                    [&full](const Chunk&) {
+                                                      full.wait();
+                                                      throw Error("broken");
+                                                    }),
                                             tiny)
                                      .build(),
                                  {});
@@ -376,9 +380,11 @@ TEST(Run, StoppingNowDiscardsAndCounts) {
   const RunOutcome outcome = run(PlanBuilder()
                                      .stage("read", 1, {}, numbers(1ULL << 60U))
                                      .stage("work", 2, {"read"}, pass())
-                                     .stage("write", 1, {"work"}, collect(collected, [&control](const Chunk& chunk) {
-                                              if (chunk.sequence() == 500) control.stop_now();
-                                            }))
+                                     .stage("write", 1, {"work"},
+                                            collect(collected,
+                                                    [&control](const Chunk& chunk) {
+                                                      if (chunk.sequence() == 500) control.stop_now();
+                                                    }))
                                      .build(),
                                  settings);
   EXPECT_EQ(outcome.report.status, "interrupted");

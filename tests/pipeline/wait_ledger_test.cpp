@@ -21,14 +21,14 @@ struct ClassifyRow {
 
 TEST(Classify, PutsEverySlotInExactlyOneState) {
   const std::array<ClassifyRow, 12> rows{{
-      //slots busy inputs credits ended    busy starved blocked ready done
+      // slots busy inputs credits ended    busy starved blocked ready done
       {1, 1, 0, 0, false, {1, 0, 0, 0, 0}},
       {1, 0, 0, 1, false, {0, 1, 0, 0, 0}},
       {1, 0, 1, 1, false, {0, 0, 0, 1, 0}},
       {1, 0, 1, 0, false, {0, 0, 1, 0, 0}},
       {1, 0, 0, 0, false, {0, 1, 0, 0, 0}},  // starved is said first when both hold
       {1, 0, 0, 0, true, {0, 0, 0, 0, 1}},
-      {1, 0, 1, 0, true, {0, 0, 1, 0, 0}},   // the last chunk is still work
+      {1, 0, 1, 0, true, {0, 0, 1, 0, 0}},  // the last chunk is still work
       {4, 1, 2, 1, false, {1, 1, 1, 1, 0}},
       {4, 2, 9, 9, false, {2, 0, 0, 2, 0}},
       {4, 1, 1, 9, true, {1, 0, 0, 1, 2}},
@@ -89,8 +89,8 @@ TEST(WaitLedger, BlamesTheStageAtTheEndOfTheChain) {
   WaitLedger ledger = three_in_line();
   ledger.set(1, 0, starved(0), 0);
   ledger.set(2, 0, starved(1), 0);
-  ledger.set(0, 0, busy(), 0);     // 0 works, 1 and 2 wait for it
-  ledger.set(1, 50, busy(), 0);    // now 2 waits for 1
+  ledger.set(0, 0, busy(), 0);       // 0 works, 1 and 2 wait for it
+  ledger.set(1, 50, busy(), 0);      // now 2 waits for 1
   ledger.set(0, 60, blocked(0), 1);  // and 0 for 1
   EXPECT_EQ(ledger.blame_ns(1, 0, 80), 50);
   EXPECT_EQ(ledger.blame_ns(2, 0, 80), 50);

@@ -28,7 +28,8 @@ class PlanBuilder {
     return *this;
   }
 
-  /// Adds a stage; `make` is called once per slot. Inputs come from `from`, in that order, each over a link like `bounds`.
+  /// Adds a stage; `make` is called once per slot. Inputs come from `from`, in that order, each over a link like
+  /// `bounds`.
   template <typename Make>
   PlanBuilder& stage(const std::string& name, std::uint32_t slots, const std::vector<std::string>& from, Make make,
                      LinkSpec bounds = {}, bool ordered = true, std::uint64_t max_bytes = 64) {
