@@ -13,8 +13,9 @@ using Json = nlohmann::ordered_json;
 
 /// Deeper nesting than any report has; the parser keeps a stack of it and a config is printed again by recursion.
 constexpr int kMaxDepth = 100;
-/// 2^62 ns, 146 years.
-constexpr double kMaxSeconds = 4.6e9;
+/// Longest time, 31 years: a stage's five states can be summed without overflow.
+constexpr double kMaxSeconds = 1e9;
+constexpr std::uint64_t kMaxNs = 1'000'000'000'000'000'000U;
 /// Limits of what a file may claim, far beyond any pipeline; they keep arithmetic on slots and times in range.
 constexpr std::uint64_t kMaxSlots = 1U << 20;
 
@@ -81,9 +82,7 @@ class Reader {
     if (value > limit) refuse("'" + name(key) + "' is out of range");
     return value;
   }
-  std::int64_t ns(const char* key) const {
-    return static_cast<std::int64_t>(count_below(key, std::numeric_limits<std::int64_t>::max() / 4));
-  }
+  std::int64_t ns(const char* key) const { return static_cast<std::int64_t>(count_below(key, kMaxNs)); }
   std::int64_t seconds(const char* key) const {
     const double value = number(key);
     if (std::abs(value) > kMaxSeconds) refuse("'" + name(key) + "' is out of range");
@@ -187,7 +186,7 @@ LinkReport read_link(const Reader& in, const RunReport& report) {
   link.starved_ns = in.seconds("starved_s");
   link.blocked_ns = in.seconds("blocked_s");
   link.dropped_chunks = in.count("dropped");
-  if (in.has("mean_wait_s")) link.mean_wait_ns = in.number("mean_wait_s") * 1e9;
+  if (in.has("mean_wait_s")) link.mean_wait_ns = static_cast<double>(in.seconds("mean_wait_s"));
   return link;
 }
 
@@ -238,7 +237,7 @@ void read_samples(RunReport& report, const Reader& in) {
   const auto fill = [&](const Reader& from, const char* key, auto set) {
     const auto values = from.counts(key, size);
     for (std::size_t k = 0; k < size; ++k) {
-      if (values[k] > std::numeric_limits<std::int64_t>::max() / 4) refuse("'" + from.name(key) + "' is out of range");
+      if (values[k] > kMaxNs) refuse("'" + from.name(key) + "' is out of range");
       set(report.samples[k], values[k]);
     }
   };

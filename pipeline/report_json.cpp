@@ -15,6 +15,9 @@ using Json = nlohmann::ordered_json;
 /// Nearest double to ns / 1e9: its shortest decimal form has the nanoseconds exactly.
 double seconds(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
+/// What report_from_json() takes.
+constexpr double kLongestWaitNs = 1e18;
+
 double finite(double value) { return std::isfinite(value) ? value : 0.0; }
 
 /// Null for what was not measured, which the structs say with a negative number.
@@ -91,7 +94,7 @@ Json json_of(const LinkReport& link) {
           {"starved_s", seconds(link.starved_ns)},
           {"blocked_s", seconds(link.blocked_ns)},
           {"dropped", link.dropped_chunks},
-          {"mean_wait_s", finite(link.mean_wait_ns) / 1e9}};
+          {"mean_wait_s", seconds(std::llround(std::clamp(finite(link.mean_wait_ns), 0.0, kLongestWaitNs)))}};
 }
 
 Json json_of(const Verdict& verdict) {
@@ -253,6 +256,23 @@ Json list_of(const std::vector<T>& values) {
   return list;
 }
 
+/// One line per key, and per element of a list of objects: short enough for long series, and still to be read.
+std::string printed(const Json& json) {
+  // Not a quiet repair: a path is a sequence of bytes, JSON is Unicode, and a report must not be lost over it.
+  const auto text = [](const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  std::string out = "{";
+  for (const auto& [key, value] : json.items()) {
+    out += (out.size() == 1 ? "\n" : ",\n") + text(key) + ": ";
+    if (!value.is_array() || value.empty() || !value.front().is_object()) {
+      out += text(value);
+      continue;
+    }
+    for (std::size_t i = 0; i < value.size(); ++i) out += (i == 0 ? "[\n  " : ",\n  ") + text(value[i]);
+    out += "]";
+  }
+  return out + "\n}\n";
+}
+
 }  // namespace
 
 std::string to_json(const RunReport& report) {
@@ -283,8 +303,7 @@ std::string to_json(const RunReport& report) {
   json["series"] = series_of(report);
   json["outputs"] = list_of(report.outputs);
   json["samples"] = samples_of(report);
-  // Not a quiet repair: a path is a sequence of bytes, JSON is Unicode, and a report must not be lost over it.
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return printed(json);
 }
 
 }  // namespace millrace

@@ -6,9 +6,9 @@
 
 namespace millrace {
 
-/// Schema millrace.run/1, one JSON object, indented. Names ending in _s are decimal seconds, exact to the nanosecond
-/// (up to 2^51 ns, 26 days), so that sums close for the reader too; what was not measured is null. Bytes that are no
-/// UTF-8 (in paths) become U+FFFD. Error (kind run) when report.config_json is no JSON object.
+/// Schema millrace.run/1, one JSON object with a line per key. Names ending in _s are decimal seconds, exact to the
+/// nanosecond (up to 2^51 ns, 26 days), so that sums close for the reader too; what was not measured is null. Bytes
+/// that are no UTF-8 (in paths) become U+FFFD. Error (kind run) when report.config_json is no JSON object.
 ///
 /// Additions to the contract: error, threads, stages[]{cpu_sampled_every}, stages[].io{fsync_calls},
 /// links[]{mean_wait_s}, verdict{rule}, ledger_cost, and samples: the cumulative figures that `series` is made of, so

@@ -27,6 +27,9 @@ constexpr std::size_t kLinkNameColumns = 20;
 /// The input counts as cold below this, as warm above 1 - this.
 constexpr double kColdFraction = 0.01;
 
+/// Quotients of what a stored report claims may exceed the integers.
+constexpr double kPrintable = 9e18;
+
 class Writer {
  public:
   Writer(const RunReport& report, bool colour) : report_(report), colour_(colour) {}
@@ -103,7 +106,8 @@ class Writer {
     const double wall_s = static_cast<double>(report_.wall_ns) / 1e9;
     std::string line = fmt::format("{}   {:.2f} s   {} in", report_.name, wall_s, format_bytes(in));
     if (wall_s > 0)
-      line += fmt::format("   {}/s", format_bytes(static_cast<std::uint64_t>(static_cast<double>(in) / wall_s)));
+      line += fmt::format(
+          "   {}/s", format_bytes(static_cast<std::uint64_t>(std::min(static_cast<double>(in) / wall_s, kPrintable))));
     line += fmt::format("   {} out", format_bytes(report_.outputs.empty() ? taken : written));
     const std::string right = temperature();
     if (right.empty()) {
@@ -189,10 +193,10 @@ class Writer {
       const std::string name = link_name(link);
       out_ += name.size() <= width ? fmt::format("  {:<{}}", name, width)
                                    : fmt::format("  {}\n{}", name, std::string(2 + width, ' '));
-      out_ += fmt::format(" {:>6.1f} of {} chunks ({} at most), full {:>6}, empty {:>6}, wait {}\n", link.mean_chunks,
-                          link.capacity_chunks, link.max_chunks, share_of_wall(link.time_full_ns),
-                          share_of_wall(link.time_empty_ns),
-                          format_duration_ns(static_cast<std::int64_t>(link.mean_wait_ns)));
+      out_ += fmt::format(
+          " {:>6.1f} of {} chunks ({} at most), full {:>6}, empty {:>6}, wait {}\n", link.mean_chunks,
+          link.capacity_chunks, link.max_chunks, share_of_wall(link.time_full_ns), share_of_wall(link.time_empty_ns),
+          format_duration_ns(static_cast<std::int64_t>(std::clamp(link.mean_wait_ns, 0.0, kPrintable))));
     }
   }
   static std::string link_name(const LinkReport& link) { return link.from + " -> " + link.to; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -210,7 +211,7 @@ Verdict pacing_verdict(const Analysis& analysis, std::size_t index, bool pacing)
 /// Time that the worst link loses for every chunk that passes it.
 double lost_per_chunk_ns(const Analysis& analysis, std::size_t link) {
   const auto& consumer = analysis.stage(analysis.input->links[link].to);
-  return analysis.link_loss[link] * static_cast<double>(analysis.input->wall_ns) /
+  return std::min(analysis.link_loss[link], 1.0) * static_cast<double>(analysis.input->wall_ns) /
          static_cast<double>(std::max<std::uint64_t>(1, consumer.chunks));
 }
 
@@ -256,7 +257,7 @@ Verdict link_verdict(const Analysis& analysis) {
                   "come in bursts or {} are lost per chunk",
                   percent(verdict::kPacingShare), percent(analysis.stages[ends.from].blocked),
                   percent(analysis.stages[ends.to].starved), percent(verdict::kLinkLossShare),
-                  format_duration_ns(static_cast<std::int64_t>(lost_per_chunk_ns(analysis, link)))));
+                  format_duration_ns(std::llround(lost_per_chunk_ns(analysis, link)))));
   return verdict;
 }
 

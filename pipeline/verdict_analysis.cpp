@@ -47,26 +47,22 @@ std::vector<bool> held_stages(const VerdictInput& input) {
 
 void add_machine(Analysis& analysis) {
   const auto wall = static_cast<double>(analysis.input->wall_ns);
-  std::int64_t pool_ns = 0;
-  std::int64_t held_ns = 0;
-  std::int64_t ready_ns = 0;
+  const double worker_time = wall * analysis.input->threads;
   for (std::size_t i = 0; i < analysis.stages.size(); ++i) {
     const auto& stage = analysis.stage(i);
     const std::int64_t computing = stage.busy.on_cpu_ns + stage.busy.run_delay_ns;
     const bool pooled = stage.role == Role::transform;
-    if (pooled) pool_ns += computing;
-    if (pooled) held_ns += stage.time.busy_ns;
-    if (pooled) ready_ns += stage.time.ready_ns;
+    if (pooled) {
+      analysis.pool_load += ratio(computing, worker_time);
+      analysis.pool_busy += ratio(stage.time.busy_ns, worker_time);
+      analysis.ready_per_worker += ratio(stage.time.ready_ns, worker_time);
+    }
     const double want = ratio(computing + (pooled ? stage.time.ready_ns : 0), wall);
     analysis.cores_used += ratio(stage.busy.on_cpu_ns, wall);
     analysis.cores_wanted += want;
     analysis.largest_want = std::max(analysis.largest_want, want);
     if (want >= 0.1) ++analysis.wanting_stages;
   }
-  const double worker_time = wall * analysis.input->threads;
-  analysis.pool_load = ratio(pool_ns, worker_time);
-  analysis.pool_busy = ratio(held_ns, worker_time);
-  analysis.ready_per_worker = ratio(ready_ns, worker_time);
 }
 
 void add_order(Analysis& analysis) {

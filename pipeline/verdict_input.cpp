@@ -55,15 +55,13 @@ template <typename Mean>
 void add_links(VerdictInput& input, const RunReport& report, Mean mean) {
   std::map<std::string, std::size_t> index;
   for (std::size_t i = 0; i < report.stages.size(); ++i) index.emplace(report.stages[i].name, i);
-  std::map<std::string, std::int64_t> starved;
-  std::map<std::string, std::int64_t> blocked;
+  std::map<std::string, double> starved;
+  std::map<std::string, double> blocked;
   for (const auto& link : report.links) {
-    starved[link.to] += link.starved_ns;
-    blocked[link.from] += link.blocked_ns;
+    starved[link.to] += static_cast<double>(link.starved_ns);
+    blocked[link.from] += static_cast<double>(link.blocked_ns);
   }
-  const auto share = [](std::int64_t part, std::int64_t sum) {
-    return sum > 0 ? static_cast<double>(part) / static_cast<double>(sum) : 1.0;
-  };
+  const auto share = [](std::int64_t part, double sum) { return sum > 0 ? static_cast<double>(part) / sum : 1.0; };
   for (std::size_t i = 0; i < report.links.size(); ++i) {
     const auto& link = report.links[i];
     const auto from = index.find(link.from);

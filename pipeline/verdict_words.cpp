@@ -11,7 +11,9 @@ namespace millrace::verdict {
 namespace {
 
 std::string seconds(double share, const Analysis& analysis) {
-  return format_duration_ns(static_cast<std::int64_t>(share * static_cast<double>(analysis.input->wall_ns)));
+  // A stored report may claim any share; no time is longer than the stretch.
+  return format_duration_ns(
+      static_cast<std::int64_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(analysis.input->wall_ns)));
 }
 
 std::string wall(const Analysis& analysis) { return format_duration_ns(analysis.input->wall_ns); }
