@@ -66,7 +66,7 @@ ChunkType EncodeLz4::prepare(const ChunkType& input) {
   const LZ4F_preferences_t any = preferences(level_, checksum_, input.max_bytes);
   checked(LZ4F_compressBegin(context, header.data(), header.size(), &any));
   if (input.max_bytes == 0) return {DType::u8, "lz4", 0};
-  return {DType::u8, "lz4", LZ4F_compressFrameBound(input.max_bytes, &any)};
+  return {DType::u8, "lz4", LZ4F_compressFrameBound(input.max_bytes, &any), input.max_bytes};
 }
 
 std::optional<Chunk> EncodeLz4::process(Chunk chunk) {

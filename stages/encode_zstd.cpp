@@ -61,7 +61,7 @@ ChunkType EncodeZstd::prepare(const ChunkType& input) {
   const std::vector<std::byte> zeros(std::min(input.max_bytes, kLargestWindow));
   std::vector<std::byte> frame(bound_of(zeros.size()));
   compress(context_.get(), frame, zeros);
-  return {DType::u8, "zstd", bound};
+  return {DType::u8, "zstd", bound, input.max_bytes};
 }
 
 std::optional<Chunk> EncodeZstd::process(Chunk chunk) {

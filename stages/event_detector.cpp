@@ -15,49 +15,33 @@ namespace {
 /// Positions per pass: their sums and statistics stay in the first-level cache.
 constexpr std::size_t kBlock = 512;
 
-/// Writes events into the caller's memory as their ends become known.
-template <typename Sample>
-class EventList {
- public:
-  EventList(std::span<const Sample> signal, std::span<float> events) : signal_(signal), out_(events) {}
-
-  /// Closes the event that began at the last boundary.
-  void close_at(std::size_t end) {
-    while (end - start_ > EventDetector::kMaxEventSamples) append(start_ + EventDetector::kMaxEventSamples);
-    append(end);
-  }
-
-  std::uint64_t count() const { return count_; }
-
- private:
-  // Differences are taken from the first sample, which lies near the mean, so that the square of the mean, subtracted
-  // from the mean of the squares, is small. From i16 both sums are exact.
-  void append(std::size_t end) {
-    using Difference = std::conditional_t<std::is_integral_v<Sample>, std::int64_t, double>;
-    const Difference first = signal_[start_];
-    Difference sum = 0;
-    Difference squares = 0;
-    for (std::size_t i = start_; i < end; ++i) {
-      const Difference difference = signal_[i] - first;
-      sum += difference;
-      squares += difference * difference;
-    }
-    const auto length = static_cast<double>(end - start_);
-    const double shifted_mean = static_cast<double>(sum) / length;
-    const double variance = static_cast<double>(squares) / length - shifted_mean * shifted_mean;
-    float* const event = &out_[count_ * EventDetector::kFieldsPerEvent];
-    event[0] = static_cast<float>(length);
-    event[1] = static_cast<float>(static_cast<double>(first) + shifted_mean);
-    event[2] = static_cast<float>(std::sqrt(std::max(variance, 0.0)));
-    start_ = end;
-    ++count_;
-  }
-
-  std::span<const Sample> signal_;
-  std::span<float> out_;
-  std::size_t start_ = 0;
-  std::uint64_t count_ = 0;
+/// The sum of a stretch of samples and of their squares, both as differences from `origin`.
+struct Sums {
+  double origin = 0;
+  double sum = 0;
+  double squares = 0;
 };
+
+/// Differences from the first sample, which lies near the mean, so that what write_event() subtracts is small.
+template <typename Sample>
+Sums sums_of(std::span<const Sample> samples) {
+  Sums result{static_cast<double>(samples.front()), 0, 0};
+  for (const Sample sample : samples) {
+    const double difference = static_cast<double>(sample) - result.origin;
+    result.sum += difference;
+    result.squares += difference * difference;
+  }
+  return result;
+}
+
+void write_event(std::uint64_t samples, const Sums& sums, float* event) {
+  const auto length = static_cast<double>(samples);
+  const double mean = sums.sum / length;
+  const double variance = sums.squares / length - mean * mean;
+  event[0] = static_cast<float>(length);
+  event[1] = static_cast<float>(sums.origin + mean);
+  event[2] = static_cast<float>(std::sqrt(variance > 0 ? variance : 0));
+}
 
 [[noreturn]] void refuse_sample(std::span<const float> samples, std::size_t first) {
   const auto bad = std::find_if_not(samples.begin(), samples.end(), [](float sample) { return std::isfinite(sample); });
@@ -74,7 +58,9 @@ EventDetector::EventDetector(const EventSettings& settings)
       sums_(kBlock + 2 * std::size_t{settings.window_long} + 1),
       squares_(sums_.size()),
       short_statistic_(kBlock),
-      long_statistic_(kBlock) {}
+      long_statistic_(kBlock) {
+  boundaries_.reserve(kBlock);  // at most one every two positions, and the end
+}
 
 std::uint64_t EventDetector::max_events(std::uint64_t samples) const {
   if (samples == 0) return 0;
@@ -96,7 +82,8 @@ std::uint64_t EventDetector::detect(std::span<const float> signal, std::span<flo
 
 std::uint64_t EventDetector::state_bytes() const {
   return (sums_.capacity() + squares_.capacity()) * sizeof(double) +
-         (short_statistic_.capacity() + long_statistic_.capacity()) * sizeof(float);
+         (short_statistic_.capacity() + long_statistic_.capacity()) * sizeof(float) +
+         boundaries_.capacity() * sizeof(std::size_t);
 }
 
 template <typename Sample>
@@ -106,17 +93,42 @@ std::uint64_t EventDetector::detect_in(std::span<const Sample> signal, std::span
   long_.reset();
   short_next_ = 0;
   long_next_ = 0;
-  EventList<Sample> list(signal, events);
+  std::size_t start = 0;
+  float* next = events.data();
   for (std::size_t begin = 0; begin < signal.size(); begin += kBlock) {
     const std::size_t end = std::min(begin + kBlock, signal.size());
     const std::size_t first = begin - std::min<std::size_t>(begin, settings_.window_long);
     sum_up(signal, first, std::min<std::size_t>(end + settings_.window_long, signal.size()));
     compute_statistic<Sample>(settings_.window_short, first, begin, end, signal.size(), short_statistic_);
     compute_statistic<Sample>(settings_.window_long, first, begin, end, signal.size(), long_statistic_);
-    search_block(begin, end, [&list](std::size_t boundary) { list.close_at(boundary); });
+    boundaries_.clear();
+    search_block(begin, end);
+    if (end == signal.size()) boundaries_.push_back(end);
+    next = write_events(signal, first, start, next);
   }
-  list.close_at(signal.size());
-  return list.count();
+  return static_cast<std::uint64_t>(next - events.data()) / kFieldsPerEvent;
+}
+
+/// The events that end at boundaries_, the first of them from `start` on, which becomes the last boundary. Most lie
+/// within the sums of the block; those that do not are summed anew.
+template <typename Sample>
+float* EventDetector::write_events(std::span<const Sample> signal, std::size_t first, std::size_t& start,
+                                   float* next) const {
+  for (const std::size_t boundary : boundaries_) {
+    while (start < boundary) {
+      const std::size_t end = std::min<std::size_t>(boundary, start + kMaxEventSamples);
+      if (start >= first) {
+        const std::size_t from = start - first;
+        const std::size_t to = end - first;
+        write_event(end - start, {0, sums_[to] - sums_[from], squares_[to] - squares_[from]}, next);
+      } else {
+        write_event(end - start, sums_of(signal.subspan(start, end - start)), next);
+      }
+      start = end;
+      next += kFieldsPerEvent;
+    }
+  }
+  return next;
 }
 
 /// Sums over signal[first, last). The largest sum of i16 squares is below 2^42, so every one is exact.
@@ -164,29 +176,27 @@ void EventDetector::compute_statistic(std::size_t window, std::size_t first, std
   std::fill(out + count, statistic.data() + (end - begin), 0.0F);
 }
 
-template <typename Emit>
-void EventDetector::search_block(std::size_t begin, std::size_t end, Emit&& emit) {
+void EventDetector::search_block(std::size_t begin, std::size_t end) {
   while (true) {
     if (!short_.in_peak()) {
       short_next_ = short_.find_peak(short_statistic_, begin, short_next_, end);
-      search_long(begin, short_next_, emit);
+      search_long(begin, short_next_);
       if (!short_.in_peak()) return;
       long_.reset();
     }
     short_next_ = short_.follow_peak(short_statistic_, begin, short_next_, end);
     if (short_.in_peak()) return;
-    emit(short_.peak());
+    boundaries_.push_back(short_.peak());
     long_next_ = std::max(short_next_ - 1, short_.peak() + settings_.window_short + 1);
   }
 }
 
-template <typename Emit>
-void EventDetector::search_long(std::size_t begin, std::size_t end, Emit&& emit) {
+void EventDetector::search_long(std::size_t begin, std::size_t end) {
   while (long_next_ < end) {
     if (!long_.in_peak()) long_next_ = long_.find_peak(long_statistic_, begin, long_next_, end);
     if (!long_.in_peak()) return;
     long_next_ = long_.follow_peak(long_statistic_, begin, long_next_, end);
-    if (!long_.in_peak()) emit(long_.peak());
+    if (!long_.in_peak()) boundaries_.push_back(long_.peak());
   }
 }
 

@@ -66,11 +66,10 @@ class EventDetector {
   template <typename Sample>
   void compute_statistic(std::size_t window, std::size_t first, std::size_t begin, std::size_t end, std::size_t samples,
                          std::vector<float>& statistic) const;
-  /// Boundaries from block [begin, end), in order.
-  template <typename Emit>
-  void search_block(std::size_t begin, std::size_t end, Emit&& emit);
-  template <typename Emit>
-  void search_long(std::size_t begin, std::size_t end, Emit&& emit);
+  template <typename Sample>
+  float* write_events(std::span<const Sample> signal, std::size_t first, std::size_t& start, float* next) const;
+  void search_block(std::size_t begin, std::size_t end);
+  void search_long(std::size_t begin, std::size_t end);
 
   EventSettings settings_;
   PeakSearch short_;
@@ -81,6 +80,7 @@ class EventDetector {
   std::vector<double> squares_;
   std::vector<float> short_statistic_;  // of the positions of a block
   std::vector<float> long_statistic_;
+  std::vector<std::size_t> boundaries_;  // found in a block, ascending
 };
 
 }  // namespace millrace

@@ -18,12 +18,12 @@ class PeakSearch {
   void reset() { start_from(std::numeric_limits<float>::max()); }
 
   /// True while there is a peak above the threshold that is not a boundary yet.
-  bool in_peak() const { return phase_ == Phase::peak; }
+  bool in_peak() const { return in_peak_; }
   /// Where the statistic was highest in the current peak, or in the one that follow_peak() has just ended.
   std::size_t peak() const { return position_; }
 
   /// Goes on from position `i` while there is no peak above the threshold, at most to `end`. `statistic[0]` belongs to
-  /// position `base`. Returns the first position at which in_peak() holds before the value there is judged, or `end`.
+  /// position `base`. Returns the first position at which in_peak() holds when the value there is judged, or `end`.
   std::size_t find_peak(std::span<const float> statistic, std::size_t base, std::size_t i, std::size_t end);
 
   /// Goes on from position `i` until the peak is a boundary (then in_peak() is false and peak() is the boundary), at
@@ -31,50 +31,46 @@ class PeakSearch {
   std::size_t follow_peak(std::span<const float> statistic, std::size_t base, std::size_t i, std::size_t end);
 
  private:
-  enum class Phase {
-    low,     // keeps the lowest value
-    rising,  // has risen by more than the height, not yet above the threshold
-    peak,    // keeps the highest value
-  };
-
   void start_from(float value) {
-    phase_ = Phase::low;
     value_ = value;
+    risen_ = false;
+    in_peak_ = false;
     sure_ = false;
   }
 
   float threshold_;
   float height_;
   std::size_t half_window_;
-  Phase phase_ = Phase::low;
-  float value_ = std::numeric_limits<float>::max();  // lowest or highest, see Phase
-  std::size_t position_ = 0;
-  bool sure_ = false;  // the peak was followed by a fall of more than the height
+  float value_ = std::numeric_limits<float>::max();  // the lowest so far; the highest in a peak
+  std::size_t position_ = 0;                         // of the highest
+  bool risen_ = false;                               // by more than the height above the lowest
+  bool in_peak_ = false;                             // risen, and above the threshold
+  bool sure_ = false;                                // in a peak, and fallen by more than the height from its top
 };
+
+// Where a peak begins and ends is what no branch predictor can know, so each loop decides once per value, by
+// arithmetic.
 
 inline std::size_t PeakSearch::find_peak(std::span<const float> statistic, std::size_t base, std::size_t i,
                                          std::size_t end) {
-  if (phase_ == Phase::low) {
-    float lowest = value_;
-    while (i < end && !(statistic[i - base] - lowest > height_)) {
-      lowest = std::min(lowest, statistic[i - base]);
-      ++i;
+  float lowest = value_;
+  bool risen_before = risen_;
+  for (; i < end; ++i) {
+    const float value = statistic[i - base];
+    const bool risen = risen_before | (value - lowest > height_);
+    if (risen & (value > threshold_)) {
+      value_ = value;
+      position_ = i;
+      in_peak_ = true;
+      // A value that is the first to rise is judged as the end of the low, a later one as part of the rise.
+      return risen_before ? i : i + 1;
     }
-    value_ = lowest;
-    if (i == end) return end;
-    value_ = statistic[i - base];
-    position_ = i++;
-    phase_ = value_ > threshold_ ? Phase::peak : Phase::rising;
+    lowest = std::min(lowest, value);
+    risen_before = risen;
   }
-  if (phase_ == Phase::rising) {
-    // Below the threshold it does not matter where the highest value is: the first one above takes its place.
-    while (i < end && !(statistic[i - base] > threshold_)) ++i;
-    if (i == end) return end;
-    value_ = statistic[i - base];
-    position_ = i;
-    phase_ = Phase::peak;
-  }
-  return i;
+  value_ = lowest;
+  risen_ = risen_before;
+  return end;
 }
 
 inline std::size_t PeakSearch::follow_peak(std::span<const float> statistic, std::size_t base, std::size_t i,
@@ -84,12 +80,10 @@ inline std::size_t PeakSearch::follow_peak(std::span<const float> statistic, std
   bool sure = sure_;
   for (; i < end; ++i) {
     const float value = statistic[i - base];
-    if (value > highest) {
-      highest = value;
-      position = i;
-    }
-    sure = sure || highest - value > height_;
-    if (sure && i - position > half_window_) {
+    position = value > highest ? i : position;
+    highest = std::max(highest, value);
+    sure |= highest - value > height_;
+    if (sure & (i - position > half_window_)) {
       position_ = position;
       start_from(value);
       return i + 1;

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "stages/decode_signal.h"
+#include "stages/fast5_reader.h"
 #include "stages/normalize.h"
 #include "tests/stages/reference_events.h"
 #include "tests/support/allocation_count.h"
@@ -221,6 +223,34 @@ TEST_F(DetectEventsTest, FindsAboutFiveSamplesPerEventInARealR94Read) {
     ASSERT_EQ(events[3 * i], wanted[i].length) << "event " << i;
     ASSERT_FLOAT_EQ(events[3 * i + 1], static_cast<float>(wanted[i].mean)) << "event " << i;
   }
+}
+
+/// The samples of the only read of a FAST5 file.
+Signal fast5_signal(const std::filesystem::path& file) {
+  Fast5Reader reader(test::options_of({{"path", file.string()}}));
+  DecodeSignal decoder{Options()};
+  decoder.prepare(reader.prepare());
+  EXPECT_EQ(reader.total_chunks(), 1);
+  return test::values_of<std::int16_t>(*decoder.process(*reader.produce(0)));
+}
+
+TEST_F(DetectEventsTest, FindsAboutSevenEventsForEveryFourBasesOfARealRead) {
+  const std::string name = "MINICOL228_20161012_FNFAB42578_MN17976_mux_scan_HG_52221_ch174_read172_strand";
+  const auto directory = test::test_data() / "basecall_truth";
+  if (!std::filesystem::exists(directory)) GTEST_SKIP() << "no " << directory;
+  std::ifstream fasta(directory / (name + ".fa"));
+  std::size_t bases = 0;
+  for (std::string line; std::getline(fasta, line);) {
+    if (!line.empty() && line[0] != '>') bases += line.size();
+  }
+  ASSERT_GT(bases, 1000);
+  const Signal signal = fast5_signal(directory / (name + ".fast5"));
+  ASSERT_EQ(signal.size(), 81106);
+  const auto events = events_of(signal).size() / 3;
+  const double per_base = static_cast<double>(events) / static_cast<double>(bases);
+  EXPECT_GT(per_base, 1.4);
+  EXPECT_LT(per_base, 2.0);
+  RecordProperty("events_per_base", std::to_string(per_base));
 }
 
 }  // namespace

@@ -84,6 +84,7 @@ TEST(EncodeLz4, AnnouncesTheWorstCaseAndKeepsToIt) {
   const ChunkType out = stage.prepare({DType::u8, "bytes", 5000});
   EXPECT_EQ(out.dtype, DType::u8);
   EXPECT_EQ(out.content, "lz4");
+  EXPECT_EQ(out.decoded_max_bytes, 5000);
   const LZ4F_preferences_t preferences = with_checksum();
   EXPECT_EQ(out.max_bytes, LZ4F_compressFrameBound(5000, &preferences));
   test::RecyclingLender lender;

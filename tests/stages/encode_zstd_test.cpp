@@ -62,6 +62,7 @@ TEST(EncodeZstd, AnnouncesTheWorstCaseAndKeepsToIt) {
   const ChunkType out = stage.prepare({DType::u8, "bytes", 5000});
   EXPECT_EQ(out.dtype, DType::u8);
   EXPECT_EQ(out.content, "zstd");
+  EXPECT_EQ(out.decoded_max_bytes, 5000);
   EXPECT_EQ(out.max_bytes, ZSTD_compressBound(5000));
   test::RecyclingLender lender;
   const test::LendFrom use(lender);
