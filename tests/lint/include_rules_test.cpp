@@ -86,6 +86,23 @@ TEST(IncludeRules, QuotedIncludesAreFilesNamedFromTheRepositoryRoot) {
   EXPECT_THAT(wrong, IsEmpty());
 }
 
+TEST(IncludeRules, SourceIncludesItsOwnHeaderFirst) {
+  // So every header with a source file is known to compile alone; tests/lint/CMakeLists.txt sees to the others.
+  std::set<std::string> headers;
+  for (const auto& file : cpp_files()) {
+    if (file.is_header()) headers.insert(file.path);
+  }
+  std::vector<std::string> wrong;
+  for (const auto& file : cpp_files()) {
+    const std::string header = file.path.substr(0, file.path.rfind('.')) + ".h";
+    if (file.is_header() || !headers.contains(header)) continue;
+    const auto first = std::find_if(file.lines.begin(), file.lines.end(),
+                                    [](const std::string& line) { return !included_by(line).empty(); });
+    if (first == file.lines.end() || included_by(*first) != '"' + header + '"') wrong.push_back(file.path);
+  }
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
 TEST(IncludeRules, CoreIncludesOnlyTheStandardLibraryAndTheSystem) {
   const std::set<std::string> system = {"<fcntl.h>", "<time.h>", "<unistd.h>", "<x86intrin.h>", "<sys/resource.h>"};
   std::vector<std::string> wrong;
