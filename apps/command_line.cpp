@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "apps/bench_link.h"
 #include "apps/commands.h"
 #include "apps/exit_code.h"
 #include "apps/terminal.h"
@@ -39,14 +40,26 @@ void add_repeatable(CLI::App& command, const std::string& name, std::vector<T>& 
 }
 
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
-  add_repeatable(command, "--set", overrides,
-                 "Override a key of the config: stage.key=value or pipeline.key=value (repeatable). The value is TOML "
-                 "when it parses as TOML, else text; relative paths start at the config's directory");
+  add_repeatable(command, "--set", overrides, "Override a key of the config: stage.key=value or pipeline.key=value");
 }
 
 void add_plugins(CLI::App& command, std::vector<std::filesystem::path>& plugins) {
-  add_repeatable(command, "--plugin", plugins, "Load stages from a shared object (repeatable)");
+  add_repeatable(command, "--plugin", plugins, "Load stages from a shared object");
 }
+
+/// A whole number from 0, with its default in the help. (CLI11 alone would take -3 for 2^64 - 3.)
+template <typename T>
+void add_count(CLI::App& command, const std::string& name, T& value, const std::string& help) {
+  const auto not_negative = [](const std::string& text) {
+    return text.starts_with("-") ? "a number from 0, not " + text : std::string();
+  };
+  command.add_option(name, value, help)->capture_default_str()->check(not_negative)->type_name("N");
+}
+
+constexpr const char* kSetFooter =
+    "--set and --plugin may be repeated. A value of --set is TOML when it parses as TOML, else text; paths in it "
+    "start\n"
+    "at the config's directory, like those in the config.\n";
 
 void add_size(CLI::App& command, const std::string& name, std::uint64_t& bytes, const std::string& help) {
   command
@@ -64,14 +77,16 @@ void add_size(CLI::App& command, const std::string& name, std::uint64_t& bytes, 
 void add_run(CLI::App& app, Action& action, const std::vector<std::string>& command_line) {
   CLI::App& command = *app.add_subcommand("run", "Run a pipeline and report what its stages waited for");
   command.footer(
-      "Example:\n"
-      "  millrace run configs/quickstart.toml --set decode.slots=2 --report run.json\n"
+      std::string("Example:\n"
+                  "  millrace run configs/quickstart.toml --set decode.slots=2 --report run.json\n"
+                  "\n") +
+      kSetFooter +
       "\n"
       "Standard output gets the report, standard error progress and errors. The first SIGINT or SIGTERM stops the\n"
       "sources and finishes what is in flight, the second stops at once, the third ends the process.");
   const auto arguments = std::make_shared<RunArguments>();
   arguments->command = command_line;
-  command.add_option("config", arguments->config, "The pipeline, a TOML file")->required()->type_name("CONFIG");
+  command.add_option("CONFIG", arguments->config, "The pipeline, a TOML file")->required()->type_name("");
   add_overrides(command, arguments->overrides);
   command.add_option("--report", arguments->report, "Write the report to this file, as JSON")->type_name("FILE");
   add_plugins(command, arguments->plugins);
@@ -85,9 +100,9 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
               if (name == text) arguments->progress = mode;
             }
           },
-          "auto: one rewritten line on a terminal, else plain; plain: a line every few seconds; off")
+          "auto (one line on a terminal, else plain), plain (a line every few seconds), off")
       ->check(CLI::IsMember({"auto", "plain", "off"}))
-      ->type_name("auto|plain|off");
+      ->type_name("MODE");
   command.add_flag("--explain", arguments->explain, "Print the rule behind the verdict, with its thresholds");
   command.callback([arguments, &action] { action = [arguments] { return run_command(*arguments); }; });
 }
@@ -95,12 +110,14 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
 void add_check(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("check", "Show what a run would do, without running it");
   command.footer(
-      "Example:\n"
-      "  millrace check configs/quickstart.toml --set pipeline.memory=\"1 GiB\"\n"
+      std::string("Example:\n"
+                  "  millrace check configs/quickstart.toml --set pipeline.memory=\"1 GiB\"\n"
+                  "\n") +
+      kSetFooter +
       "\n"
       "Prints the stages, the types on the links, what the inputs hold and the sum of the memory. Exit code 0 or 2.");
   const auto arguments = std::make_shared<CheckArguments>();
-  command.add_option("config", arguments->config, "The pipeline, a TOML file")->required()->type_name("CONFIG");
+  command.add_option("CONFIG", arguments->config, "The pipeline, a TOML file")->required()->type_name("");
   add_overrides(command, arguments->overrides);
   add_plugins(command, arguments->plugins);
   command.callback([arguments, &action] { action = [arguments] { return check_command(*arguments); }; });
@@ -110,7 +127,7 @@ void add_stages(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("stages", "List the stages, or the options of one");
   command.footer("Example:\n  millrace stages encode_zstd");
   const auto arguments = std::make_shared<StagesArguments>();
-  command.add_option("name", arguments->name, "A stage type")->type_name("NAME");
+  command.add_option("NAME", arguments->name, "A stage type")->type_name("");
   add_plugins(command, arguments->plugins);
   command.add_flag("--markdown", arguments->markdown, "Print a table for documents");
   command.callback([arguments, &action] { action = [arguments] { return stages_command(*arguments); }; });
@@ -120,10 +137,8 @@ void add_report(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("report", "Print a stored report again, or what changed between two");
   command.footer("Example:\n  millrace report run.json\n  millrace report before.json after.json");
   const auto arguments = std::make_shared<ReportArguments>();
-  command.add_option("report", arguments->report, "A report written by run --report")
-      ->required()
-      ->type_name("RUN.json");
-  command.add_option("other", arguments->other, "A second one to compare it with")->type_name("OTHER.json");
+  command.add_option("RUN", arguments->report, "A report written by run --report")->required()->type_name("");
+  command.add_option("OTHER", arguments->other, "A second one to compare it with")->type_name("");
   command.add_flag("--explain", arguments->explain, "Print the rule behind the verdict, with its thresholds");
   command.callback([arguments, &action] { action = [arguments] { return report_command(*arguments); }; });
 }
@@ -136,11 +151,10 @@ void add_generate_nanopore(CLI::App& generate, Action& action) {
       "\n"
       "The true bases go to a FASTA file beside it. The same options give the same signal on every machine.");
   const auto options = std::make_shared<GenerateNanopore>();
-  command.add_option("out", options->path, "The FAST5 file to write")->required()->type_name("OUT");
-  command.add_option("--reads", options->reads, "Number of reads; 0 = as many as --bytes asks for")
-      ->capture_default_str();
+  command.add_option("OUT", options->path, "The FAST5 file to write")->required()->type_name("");
+  add_count(command, "--reads", options->reads, "Number of reads; 0 = as many as --bytes asks for");
   add_size(command, "--bytes", options->total_bytes, "Encoded signal to write, default 200MB");
-  command.add_option("--seed", options->seed, "Seed of everything random")->capture_default_str();
+  add_count(command, "--seed", options->seed, "Seed of everything random");
   command.add_option("--profile", options->profile, "Instrument and chemistry")
       ->capture_default_str()
       ->check(CLI::IsMember(nanopore_profiles()));
@@ -151,14 +165,13 @@ void add_generate_nanopore(CLI::App& generate, Action& action) {
       ->type_name("FILE");
   command.add_option("--genome", options->genome, "FASTA to draw reads from; without it a random genome")
       ->type_name("FILE");
-  command.add_option("--genome-bases", options->genome_bases, "Length of the random genome")->capture_default_str();
-  command.add_option("--mean-read-bases", options->mean_read_bases, "Mean length of a read")->capture_default_str();
-  command.add_option("--min-read-bases", options->min_read_bases, "Smallest length of a read")->capture_default_str();
+  add_count(command, "--genome-bases", options->genome_bases, "Length of the random genome");
+  add_count(command, "--mean-read-bases", options->mean_read_bases, "Mean length of a read");
+  add_count(command, "--min-read-bases", options->min_read_bases, "Smallest length of a read");
   command.add_flag("--ideal", options->ideal, "No noise: dwell times and levels at their means");
   command.add_option("--truth", options->truth, "FASTA with the true bases; default OUT with .truth.fasta")
       ->type_name("FILE");
-  command.add_option("--threads", options->threads, "0 = cores of this machine; the files do not depend on it")
-      ->capture_default_str();
+  add_count(command, "--threads", options->threads, "0 = cores of this machine; the files do not depend on it");
   command.callback([options, &action] { action = [options] { return generate_nanopore_command(*options); }; });
 }
 
@@ -166,10 +179,10 @@ void add_generate_raw(CLI::App& generate, Action& action) {
   CLI::App& command = *generate.add_subcommand("raw", "Pseudo-random bytes");
   command.footer("Example:\n  millrace generate raw data.bin --bytes 1GiB --seed 7");
   const auto arguments = std::make_shared<GenerateRawArguments>();
-  command.add_option("out", arguments->path, "The file to write")->required()->type_name("OUT");
+  command.add_option("OUT", arguments->path, "The file to write")->required()->type_name("");
   arguments->bytes = 1ULL << 30;
   add_size(command, "--bytes", arguments->bytes, "Size of the file, default 1GiB");
-  command.add_option("--seed", arguments->seed, "Seed")->capture_default_str();
+  add_count(command, "--seed", arguments->seed, "Seed");
   command.callback([arguments, &action] { action = [arguments] { return generate_raw_command(*arguments); }; });
 }
 
@@ -179,6 +192,32 @@ void add_generate(CLI::App& app, Action& action) {
   command.require_subcommand(1);
   add_generate_nanopore(command, action);
   add_generate_raw(command, action);
+}
+
+void add_bench_link(CLI::App& bench, Action& action) {
+  CLI::App& command = *bench.add_subcommand("link", "Cost per chunk of the engine, beside three usual ways");
+  command.footer(
+      "Example:\n"
+      "  millrace bench link --chunk-bytes 64 --json link.json\n"
+      "\n"
+      "Source, two transforms and a sink that do nothing, so that what is left is hand-over and accounting. All ways\n"
+      "run in turn, in another order in each repeat.");
+  const auto arguments = std::make_shared<BenchLinkArguments>();
+  add_count(command, "--chunks", arguments->chunks, "Chunks of each run");
+  add_count(command, "--chunk-bytes", arguments->chunk_bytes, "Bytes of a chunk");
+  add_count(command, "--capacity", arguments->capacity, "Chunks that a link holds");
+  add_count(command, "--threads", arguments->threads, "Compute workers; 0 = cores this process may use");
+  add_count(command, "--repeats", arguments->repeats, "Runs of each way");
+  add_count(command, "--seed", arguments->seed, "Seed of the order");
+  command.add_option("--json", arguments->json, "Write the figures to this file, as JSON")->type_name("FILE");
+  command.callback([arguments, &action] { action = [arguments] { return bench_link_command(*arguments); }; });
+}
+
+void add_bench(CLI::App& app, Action& action) {
+  CLI::App& command = *app.add_subcommand("bench", "Measure this machine");
+  command.footer("Example:\n  millrace bench link");
+  command.require_subcommand(1);
+  add_bench_link(command, action);
 }
 
 /// The command, or the option of the command, that a word on the command line was probably meant to be.
@@ -202,7 +241,10 @@ const CLI::App& innermost_command(const CLI::App& app) {
 
 std::string usage_message(const CLI::App& app, const CLI::ParseError& failure) {
   const CLI::App& command = innermost_command(app);
-  const std::string called = &command == &app ? "millrace" : "millrace " + command.get_name();
+  std::string called = command.get_name();
+  for (const CLI::App* above = command.get_parent(); above != nullptr; above = above->get_parent()) {
+    called = above->get_name() + " " + called;
+  }
   const auto extras = app.remaining(true);
   if (!extras.empty()) {
     const std::string& word = extras.front();
@@ -225,6 +267,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_stages(app, action);
   add_report(app, action);
   add_generate(app, action);
+  add_bench(app, action);
   try {
     // CLI11 wants them from the last to the first, without the program's name.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend() - (arguments.empty() ? 0 : 1)));

@@ -74,7 +74,7 @@ std::string stage_rows(const RunReport& before, const RunReport& after) {
   std::size_t width = 5;
   for (const auto& stage : before.stages) width = std::max(width, stage.name.size());
   std::string text = fmt::format("{:<{}}", "stage", width);
-  for (const auto& column : kColumns) text += fmt::format("{:>14}", column.name);
+  for (const auto& column : kColumns) text += fmt::format("{:>13}", column.name);
   text += "\n";
   for (const auto& stage : before.stages) {
     const StageReport* const other = stage_named(after, stage.name);
@@ -84,7 +84,7 @@ std::string stage_rows(const RunReport& before, const RunReport& after) {
     }
     text += fmt::format("{:<{}}", stage.name, width);
     for (const auto& column : kColumns) {
-      text += fmt::format("{:>14}", fmt::format("{:.1f} -> {:.1f}", share(column.part(stage), stage),
+      text += fmt::format("{:>13}", fmt::format("{:.0f} -> {:.0f}", share(column.part(stage), stage),
                                                 share(column.part(*other), *other)));
     }
     if (stage.slots != other->slots) text += fmt::format("  slots {} -> {}", stage.slots, other->slots);
