@@ -38,27 +38,35 @@ std::size_t stride_of(std::size_t block_bytes) {
   return round_up(std::max<std::size_t>(block_bytes, 1), block_bytes >= kPage ? kPage : kCacheLine);
 }
 
-/// Uninitialised memory for blocks.
+/// Uninitialised memory for blocks, in a mapping of its own. What is never touched costs nothing: a link that is
+/// bounded by bytes announces more blocks than it will ever fill, so the kernel is not asked to set memory aside for
+/// them.
 class Memory {
  public:
-  Memory() = default;
-  Memory(std::size_t bytes, std::size_t alignment) : alignment_(std::align_val_t{alignment}) {
+  Memory(std::size_t bytes, std::size_t alignment) {
     if (bytes == 0) return;
-    const std::size_t whole = round_up(bytes, alignment);
-    data_ = static_cast<std::byte*>(::operator new(whole, alignment_, std::nothrow));
-    if (data_ == nullptr) throw Error("no memory for buffers of " + std::to_string(bytes) + " bytes");
+    mapped_bytes_ = round_up(bytes, kPage) + (alignment > kPage ? alignment : 0);
+    void* const address =
+        ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (address == MAP_FAILED) throw Error("no memory for buffers of " + std::to_string(bytes) + " bytes");
+    mapped_ = static_cast<std::byte*>(address);
+    const auto place = reinterpret_cast<std::uintptr_t>(address);
+    data_ = mapped_ + (round_up(place, alignment) - place);
     // A wish: without huge pages it works as well, only slower.
-    if (alignment == kHugePage) ::madvise(data_, whole, MADV_HUGEPAGE);
+    if (alignment == kHugePage) ::madvise(data_, round_up(bytes, kPage), MADV_HUGEPAGE);
   }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
-  ~Memory() { ::operator delete(data_, alignment_); }
+  ~Memory() {
+    if (mapped_ != nullptr) ::munmap(mapped_, mapped_bytes_);
+  }
 
   std::byte* data() const { return data_; }
 
  private:
+  std::byte* mapped_ = nullptr;
+  std::size_t mapped_bytes_ = 0;
   std::byte* data_ = nullptr;
-  std::align_val_t alignment_{kCacheLine};
 };
 
 /// Header of a block, on a cache line of its own: the threads at both ends of a link write it.

@@ -1,0 +1,94 @@
+#include "tests/conformance/stage_cases.h"
+
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <random>
+
+#include "stages/detect_events.h"
+#include "stages/fast5_reader.h"
+#include "tests/support/stage_driver.h"
+
+namespace millrace::test {
+namespace {
+
+using Values = std::initializer_list<std::pair<const std::string, decltype(OptionValue::value)>>;
+
+/// Options that are the same wherever the test writes.
+std::function<Options(const TempDirectory&)> fixed(Values values) {
+  const Options options = options_of(values);
+  return [options](const TempDirectory&) { return Options(options.values(), {}, options.position()); };
+}
+
+std::function<Options(const TempDirectory&)> writing(const std::string& name) {
+  return [name](const TempDirectory& directory) { return options_of({{"path", (directory / name).string()}}); };
+}
+
+/// Reads of a step signal with noise, among them the shortest possible.
+std::optional<Feed> signal() {
+  std::mt19937_64 random(11);
+  Feed feed{{DType::i16, "signal", 0}, {}};
+  for (const std::size_t samples : {4000, 1, 2, 700, 0, 9000}) {
+    std::vector<std::int16_t> values(samples);
+    for (std::size_t i = 0; i < samples; ++i) {
+      const auto level = static_cast<std::int64_t>(400 + (i / 20 * 7919) % 300);
+      values[i] = static_cast<std::int16_t>(level + static_cast<std::int64_t>(random() % 21) - 10);
+    }
+    const auto attributes = std::make_shared<const Attributes>(
+        Attributes{{"read_id", "read_" + std::to_string(feed.chunks.size())}, {"sampling_rate", 4000.0}});
+    feed.chunks.push_back(chunk_of(values, attributes));
+    feed.type.max_bytes = std::max<std::uint64_t>(feed.type.max_bytes, feed.chunks.back().size_bytes());
+  }
+  return feed;
+}
+
+std::optional<Feed> events() {
+  DetectEvents detector(options_of({}));
+  auto reads = signal();
+  Feed feed{detector.prepare(reads->type), {}};
+  feed.chunks = drive(detector, std::move(reads->chunks));
+  return feed;
+}
+
+std::filesystem::path fast5_file() { return test_data() / "fast5" / "ont_multi_fast5_vbz.fast5"; }
+
+std::optional<Feed> encoded() {
+  if (!std::filesystem::exists(fast5_file())) return std::nullopt;
+  Fast5Reader reader(options_of({{"path", fast5_file().string()}}));
+  Feed feed{reader.prepare(), {}};
+  for (std::uint64_t i = 0; auto chunk = reader.produce(i); ++i) feed.chunks.push_back(std::move(*chunk));
+  return feed;
+}
+
+Options raw_reader_options(const TempDirectory& directory) {
+  directory.write("in/2", std::string(10'000, 'x'));
+  directory.write("in/10", "");
+  directory.write("in/11", std::string(777, 'y'));
+  const OptionValue::Table via = std::make_shared<const Options>(options_of({{"block", "1 kB"}}));
+  return options_of({{"path", (directory / "in").string()}, {"via", via}});
+}
+
+}  // namespace
+
+std::vector<StageCase> stage_cases() {
+  return {
+      {"raw_reader", raw_reader_options, {}},
+      {"synthetic_reader", fixed({{"chunks", std::int64_t{7}}, {"chunk_bytes", "1001 B"}}), {}},
+      {"fast5_reader", fixed({{"path", fast5_file().string()}}), {}},
+
+      {"decode_signal", fixed({}), encoded},
+      {"normalize", fixed({}), signal},
+      {"detect_events", fixed({}), signal},
+      {"encode_zstd", fixed({}), signal},
+      {"encode_lz4", fixed({}), signal},
+      {"spin", fixed({{"busy", "1 us"}}), signal},
+
+      {"null_writer", fixed({}), signal},
+      {"raw_writer", writing("out.bin"), signal},
+      {"events_writer", writing("out.tsv"), events},
+      {"signal_qc_writer", writing("out.tsv"), signal},
+  };
+}
+
+}  // namespace millrace::test
