@@ -6,7 +6,7 @@
 namespace millrace {
 
 /// Normal deviates by table, in integers, so that every machine draws the same: 16 random bits select one of 65536
-/// equally likely values (the quantiles at the middle of each step; the largest is 4.17).
+/// equally likely values (the quantiles at the middle of each step; the largest is 4.32).
 class NormalTable {
  public:
   static constexpr int kFractionBits = 12;

@@ -237,10 +237,11 @@ class Indexer {
     if (signal.chunk_elements > kMaxSamples) {
       throw Error(fmt::format("dataset '{}' claims chunks of {} samples", name, signal.chunk_elements));
     }
+    if (signal.layout != Hdf5Layout::chunked) return;
     for (const auto& chunk : signal.chunks) {
-      if (signal.chunk_elements <= max_samples(coding, chunk.extent.length)) continue;
-      throw Error(
-          fmt::format("dataset '{}' claims {} samples in {} bytes", name, signal.chunk_elements, chunk.extent.length))
+      const std::uint64_t needed = std::min(signal.chunk_elements, signal.elements - chunk.first);
+      if (needed <= max_samples(coding, chunk.extent.length)) continue;
+      throw Error(fmt::format("dataset '{}' claims {} samples in {} bytes", name, needed, chunk.extent.length))
           .at_offset(chunk.extent.offset);
     }
   }

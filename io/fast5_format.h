@@ -21,7 +21,8 @@ struct Fast5Read {
   Attributes attributes;
   std::uint64_t samples = 0;
   SignalCoding coding;
-  /// Samples that each piece holds; the last one may hold more than are left, its surplus has no meaning.
+  /// Samples that each piece holds. The last one may hold more than are left (the surplus has no meaning), or only
+  /// those.
   std::uint64_t piece_samples = 0;
   std::vector<Hdf5Chunk> pieces;   ///< in order of samples; `first` counts samples
   std::vector<std::byte> compact;  ///< the samples themselves, when they are stored inside the metadata

@@ -195,33 +195,43 @@ std::span<const std::byte> SignalDecoder::undo(const SignalFilter& filter, std::
 
 void SignalDecoder::decode(std::span<const std::byte> piece, const SignalCoding& coding, std::uint32_t filter_mask,
                            std::span<std::int16_t> samples) {
-  const auto output = std::as_writable_bytes(samples);
   if (samples.size() > max_samples(coding, piece.size())) {
     throw Error(fmt::format("{} samples cannot be in {} bytes of signal", samples.size(), piece.size()));
   }
+  const std::uint64_t got = decode_up_to(piece, coding, filter_mask, samples);
+  if (got != samples.size()) {
+    throw Error(fmt::format("a piece of signal holds {} samples; {} expected", got, samples.size()));
+  }
+}
+
+std::uint64_t SignalDecoder::decode_up_to(std::span<const std::byte> piece, const SignalCoding& coding,
+                                          std::uint32_t filter_mask, std::span<std::int16_t> samples) {
+  const auto output = std::as_writable_bytes(samples);
   std::span<const std::byte> data = piece;
   std::size_t turn = 0;
   for (std::size_t step = coding.size(); step-- > 0;) {
     if (step < 32 && ((filter_mask >> step) & 1U) != 0) continue;
-    if (coding[step].kind == SignalFilter::Kind::vbz && step == 0) {
-      vbz_.decode(data, coding[step].vbz, samples);
-      return;
+    if (step == 0 && coding[step].kind == SignalFilter::Kind::vbz) {
+      const std::uint64_t count = std::min<std::uint64_t>(VbzDecoder::samples_in(data), samples.size());
+      vbz_.decode(data, coding[step].vbz, samples.first(count));
+      return count;
+    }
+    if (step == 0) {
+      data = undo(coding[step], data, output);
+      continue;
     }
     // Steps that come before add at most a checksum each to what the samples take.
     const std::size_t room = output.size() + kChecksumBytes * step;
     auto& scratch = scratch_[turn];
     turn ^= 1U;
-    if (step == 0) {
-      data = undo(coding[step], data, output);
-    } else {
-      if (scratch.size() < room) scratch.resize(room);
-      data = undo(coding[step], data, std::span(scratch).first(room));
-    }
+    if (scratch.size() < room) scratch.resize(room);
+    data = undo(coding[step], data, std::span(scratch).first(room));
   }
-  if (data.size() != output.size()) {
+  if (data.size() > output.size() || data.size() % sizeof(std::int16_t) != 0) {
     throw Error(fmt::format("a piece of signal holds {} bytes; {} expected", data.size(), output.size()));
   }
   if (!data.empty() && data.data() != output.data()) std::memcpy(output.data(), data.data(), data.size());
+  return data.size() / sizeof(std::int16_t);
 }
 
 }  // namespace millrace::io

@@ -45,6 +45,11 @@ class SignalDecoder {
   void decode(std::span<const std::byte> piece, const SignalCoding& coding, std::uint32_t filter_mask,
               std::span<std::int16_t> samples);
 
+  /// The same for a piece that may hold fewer samples: fills the front of `samples` and returns how many there were.
+  /// (Chunks at the end of a dataset are as long as all others, but some writers store only what has a meaning.)
+  std::uint64_t decode_up_to(std::span<const std::byte> piece, const SignalCoding& coding, std::uint32_t filter_mask,
+                             std::span<std::int16_t> samples);
+
   std::uint64_t scratch_bytes() const;
 
  private:

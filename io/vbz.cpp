@@ -76,6 +76,10 @@ std::span<const std::byte> VbzDecoder::unpack(std::span<const std::byte> body, c
   return {scratch_.data(), got};
 }
 
+std::uint64_t VbzDecoder::samples_in(std::span<const std::byte> chunk) {
+  return stored_size(chunk) / sizeof(std::int16_t);
+}
+
 void VbzDecoder::decode(std::span<const std::byte> chunk, const Vbz& vbz, std::span<std::int16_t> samples) {
   const std::uint64_t wanted = samples.size_bytes();
   const std::uint32_t stored = stored_size(chunk);

@@ -36,6 +36,9 @@ class VbzDecoder {
   VbzDecoder& operator=(const VbzDecoder&) = delete;
   ~VbzDecoder();
 
+  /// Samples that a chunk says it holds; nothing is checked yet. Error when it has no header.
+  static std::uint64_t samples_in(std::span<const std::byte> chunk);
+
   /// Fills `samples` from one chunk as it stands in the file. Error when the chunk does not hold exactly as many bytes
   /// as `samples`, or is damaged; nothing is allocated before the sizes have been checked.
   void decode(std::span<const std::byte> chunk, const Vbz& vbz, std::span<std::int16_t> samples);

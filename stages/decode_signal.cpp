@@ -59,7 +59,7 @@ Error failure_of(const Chunk& chunk, const Error& error) {
 
 }  // namespace
 
-DecodeSignal::DecodeSignal(const Options& /*options*/) {}
+DecodeSignal::DecodeSignal(const Options& /*options*/) { codings_.reserve(kMaxKnownCodings); }
 
 ChunkType DecodeSignal::prepare(const ChunkType& input) {
   input.require(DType::u8).require("signal.encoded");
@@ -73,7 +73,7 @@ ChunkType DecodeSignal::prepare(const ChunkType& input) {
 std::optional<Chunk> DecodeSignal::process(Chunk chunk) {
   try {
     const Framing framing = framing_of(chunk);
-    coding_of(chunk);
+    choose_coding(chunk);
     Buffer buffer = loan(framing.samples * sizeof(std::int16_t));
     Chunk decoded = chunk.with(std::move(buffer), DType::i16);
     decode_pieces(chunk, framing, decoded.samples<std::int16_t>());
@@ -93,21 +93,26 @@ DecodeSignal::Framing DecodeSignal::framing_of(const Chunk& chunk) const {
   }
   const auto piece_samples = chunk.attributes().integer("piece_samples").value_or(*samples);
   framing.piece_samples = static_cast<std::uint64_t>(piece_samples);
-  if (piece_samples < 0 || framing.piece_samples > max_samples_ || (piece_samples == 0 && *samples != 0)) {
+  if (piece_samples < 0 || (piece_samples == 0 && *samples != 0)) {
     throw Error(fmt::format("has pieces of {} samples", piece_samples));
   }
   framing.pieces = chunk.attributes().text("pieces").value_or(std::string_view());
   return framing;
 }
 
-const io::SignalCoding& DecodeSignal::coding_of(const Chunk& chunk) {
+void DecodeSignal::choose_coding(const Chunk& chunk) {
   const auto text = chunk.attributes().text("coding");
   if (!text) throw Error("its attribute 'coding' is missing");
-  if (*text != coding_text_) {
-    coding_ = io::parse_signal_coding(*text);
-    coding_text_ = *text;
+  if (coding_ != nullptr && coding_->text == *text) return;
+  const auto known = std::find_if(codings_.begin(), codings_.end(),
+                                  [&text](const KnownCoding& coding) { return coding.text == *text; });
+  if (known != codings_.end()) {
+    coding_ = &*known;
+    return;
   }
-  return coding_;
+  coding_ = nullptr;
+  if (codings_.size() == kMaxKnownCodings) codings_.clear();
+  coding_ = &codings_.emplace_back(KnownCoding{std::string(*text), io::parse_signal_coding(*text)});
 }
 
 void DecodeSignal::decode_pieces(const Chunk& chunk, const Framing& framing, std::span<std::int16_t> samples) {
@@ -125,16 +130,18 @@ void DecodeSignal::decode_pieces(const Chunk& chunk, const Framing& framing, std
 void DecodeSignal::decode_piece(std::span<const std::byte> piece, std::uint32_t mask, std::uint64_t piece_samples,
                                 std::span<std::int16_t> samples) {
   if (piece_samples == samples.size()) {
-    decoder_.decode(piece, coding_, mask, samples);
+    decoder_.decode(piece, coding_->coding, mask, samples);
     return;
   }
-  // The last piece of a read holds more than the read: decoded whole, aside.
-  if (piece_samples > io::max_samples(coding_, piece.size())) {
-    throw Error(fmt::format("{} samples cannot be in {} bytes of signal", piece_samples, piece.size()));
+  // The last piece may hold more than the read: decoded whole, aside.
+  const std::uint64_t room = std::min(piece_samples, io::max_samples(coding_->coding, piece.size()));
+  if (room > max_samples_) throw Error(fmt::format("has a piece of {} samples, more than announced", room));
+  if (whole_piece_.size() < room) whole_piece_.resize(room);
+  const auto whole = std::span(whole_piece_).first(room);
+  const std::uint64_t got = decoder_.decode_up_to(piece, coding_->coding, mask, whole);
+  if (got < samples.size()) {
+    throw Error(fmt::format("its last piece holds {} samples; {} expected", got, samples.size()));
   }
-  if (whole_piece_.size() < piece_samples) whole_piece_.resize(piece_samples);
-  const auto whole = std::span(whole_piece_).first(piece_samples);
-  decoder_.decode(piece, coding_, mask, whole);
   std::copy_n(whole.begin(), samples.size(), samples.begin());
 }
 

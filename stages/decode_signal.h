@@ -2,7 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "io/signal_coding.h"
 #include "pipeline/core/stage.h"
@@ -32,14 +35,21 @@ class DecodeSignal final : public Transform {
   };
 
   Framing framing_of(const Chunk& chunk) const;
-  const io::SignalCoding& coding_of(const Chunk& chunk);
+  void choose_coding(const Chunk& chunk);
   void decode_pieces(const Chunk& chunk, const Framing& framing, std::span<std::int16_t> samples);
   void decode_piece(std::span<const std::byte> piece, std::uint32_t mask, std::uint64_t piece_samples,
                     std::span<std::int16_t> samples);
 
+  /// Codings are few: each is parsed once, not per chunk.
+  struct KnownCoding {
+    std::string text;
+    io::SignalCoding coding;
+  };
+  static constexpr std::size_t kMaxKnownCodings = 16;
+
   io::SignalDecoder decoder_;
-  std::string coding_text_;  // of the last chunk, so that it is parsed once and not per chunk
-  io::SignalCoding coding_;
+  std::vector<KnownCoding> codings_;
+  const KnownCoding* coding_ = nullptr;  // of the chunk at hand, in codings_
   std::vector<std::int16_t> whole_piece_;
   std::uint64_t max_samples_ = 0;
   std::uint64_t state_bytes_ = 0;

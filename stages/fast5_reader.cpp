@@ -78,6 +78,16 @@ Fetch fetch_of(io::Fast5Read read, const std::shared_ptr<const std::filesystem::
   return fetch;
 }
 
+/// Bytes of the read's samples, or of its last piece when that is longer: it is decoded whole.
+std::uint64_t decoded_bytes(const io::Fast5Read& read) {
+  std::uint64_t samples = read.samples;
+  if (!read.pieces.empty()) {
+    const std::uint64_t possible = io::max_samples(read.coding, read.pieces.back().extent.length);
+    samples = std::max(samples, std::min(read.piece_samples, possible));
+  }
+  return samples * sizeof(std::int16_t);
+}
+
 std::uint64_t memory_of(const Fetch& fetch) {
   std::uint64_t bytes = sizeof(Fetch) + sizeof(Attributes) + fetch.compact.capacity() +
                         fetch.scattered.capacity() * sizeof(io::Extent) +
@@ -115,8 +125,7 @@ struct Fast5Reader::Index {
   std::map<std::string, std::uint64_t> codings;
 
   void add(io::Fast5Read read, const std::shared_ptr<const std::filesystem::path>& file) {
-    // A piece is decoded whole, also when it is longer than its read.
-    longest_decoded = std::max(longest_decoded, std::max(read.samples, read.piece_samples) * sizeof(std::int16_t));
+    longest_decoded = std::max(longest_decoded, decoded_bytes(read));
     ++codings[std::string(*read.attributes.text("coding"))];
     fetches.push_back(fetch_of(std::move(read), file));
     const Fetch& fetch = fetches.back();

@@ -146,6 +146,23 @@ TEST(SignalCoding, FindsEveryFlippedBitUnderAChecksum) {
   }
 }
 
+TEST(SignalCoding, DecodesPiecesThatHoldFewerSamplesWhenToldSo) {
+  const Samples samples = some_samples(100);
+  const Bytes plain = bytes_of(samples);
+  VbzEncoder vbz;
+  const auto chunk = vbz.encode(samples);
+  for (const auto& [coding, piece] : {std::pair{"none", plain}, std::pair{"shuffle+deflate", deflated(shuffled(plain))},
+                                      std::pair{"vbz:1,2,1,1", Bytes(chunk.begin(), chunk.end())}}) {
+    SignalDecoder decoder;
+    Samples back(150);
+    EXPECT_EQ(decoder.decode_up_to(piece, parse_signal_coding(coding), 0, back), 100U) << coding;
+    back.resize(100);
+    EXPECT_EQ(back, samples) << coding;
+    back.resize(99);
+    EXPECT_THROW(decoder.decode_up_to(piece, parse_signal_coding(coding), 0, back), Error) << coding;
+  }
+}
+
 TEST(SignalCoding, RefusesTruncatedAndExtendedPieces) {
   const Bytes plain = bytes_of(some_samples(60));
   for (const auto& [coding, piece] :

@@ -4,6 +4,7 @@
 layouts.fast5    multi-read, one read per storage layout and coding; names of the reads say which
 userblock.fast5  the same behind a user block of 512 bytes
 latest.fast5     the same in the newest file layout (other groups, links and chunk index)
+scattered.fast5  a read whose two pieces lie far apart
 single.fast5     single-read of the old kind: attributes of unusual types, some missing
 """
 import os
@@ -92,3 +93,21 @@ make_multi("layouts.fast5")
 make_multi("userblock.fast5", userblock_size=512)
 make_multi("latest.fast5", libver="latest")
 make_single("single.fast5")
+
+
+def make_scattered(name):
+    """One read in two chunks with 100 kB of other data between them."""
+    with h5py.File(os.path.join(HERE, name), "w") as f:
+        f.attrs["file_version"] = "2.2"
+        raw = f.create_group("read_" + uuid(1) + "/Raw")
+        raw.attrs["read_id"] = np.bytes_(uuid(1))
+        signal_data = signal(1, 400)
+        dataset = raw.create_dataset("Signal", (400,), "<i2", chunks=(200,), compression="gzip")
+        dataset.id.write_direct_chunk((200,), zlib.compress(signal_data[200:].tobytes(), 1), 0)
+        f.flush()
+        f.create_dataset("filler", data=np.zeros(100000, "u1"))
+        f.flush()
+        dataset.id.write_direct_chunk((0,), zlib.compress(signal_data[:200].tobytes(), 1), 0)
+
+
+make_scattered("scattered.fast5")
