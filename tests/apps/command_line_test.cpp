@@ -80,11 +80,13 @@ INSTANTIATE_TEST_SUITE_P(EveryLevel, HelpText,
                                          Help{{"report", "--help"}, "millrace report "},
                                          Help{{"generate", "--help"}, "millrace generate "},
                                          Help{{"generate", "nanopore", "--help"}, "millrace generate nanopore "},
-                                         Help{{"generate", "raw", "--help"}, "millrace generate raw "}));
+                                         Help{{"generate", "raw", "--help"}, "millrace generate raw "},
+                                         Help{{"bench", "--help"}, "millrace bench link"},
+                                         Help{{"bench", "link", "--help"}, "millrace bench link "}));
 
 TEST(HelpTextOfTheProgram, NamesWhatWorksAndNothingElse) {
   const std::string help = run_millrace({"--help"}).out;
-  for (const char* const command : {"run", "check", "stages", "report", "generate"}) {
+  for (const char* const command : {"run", "check", "stages", "report", "generate", "bench"}) {
     EXPECT_THAT(help, HasSubstr(std::string("\n  ") + command + " "));
   }
   const std::string run_help = run_millrace({"run", "--help"}).out;
