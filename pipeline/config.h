@@ -10,7 +10,7 @@
 namespace millrace {
 
 /// A config file may have this many bytes; more is taken for a data file named by mistake.
-inline constexpr std::size_t kMaxConfigBytes = 256 * 1024;
+inline constexpr std::size_t kMaxConfigBytes = 256UL * 1024;
 
 /// Reads a config file (TOML). `overrides` are `stage.key=value` or `pipeline.key=value`, applied in order before
 /// anything is looked at; the value is TOML when it parses as TOML, else text, and paths in it are relative to the
