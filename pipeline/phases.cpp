@@ -52,6 +52,7 @@ std::uint64_t in_links(const Sample& sample) {
 
 std::uint64_t median_fill(const std::vector<Sample>& samples) {
   std::vector<std::uint64_t> fill;
+  fill.reserve(samples.size());
   for (const auto& sample : samples) fill.push_back(in_links(sample));
   const auto middle = fill.begin() + static_cast<std::ptrdiff_t>(fill.size() / 2);
   std::nth_element(fill.begin(), middle, fill.end());

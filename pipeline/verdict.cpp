@@ -38,6 +38,10 @@ void doubt_window(Doubts& doubts, const Analysis& analysis) {
     doubts.add(1, fmt::format("only {} were seen", format_duration_ns(wall)));
 }
 
+void doubt_machine(Doubts& doubts, const Analysis& analysis) {
+  if (analysis.contended) doubts.add(1, "the cores were contended for: stages are compared without that wait");
+}
+
 void doubt_count(Doubts& doubts, const VerdictInput::PerStage& stage) {
   if (stage.chunks < verdict::kVeryFewChunks)
     doubts.add(2, fmt::format("only {} chunks went through {}", stage.chunks, stage.name));
@@ -90,6 +94,18 @@ bool is_pacing(const Analysis& analysis, std::size_t index) {
   return shares.want >= verdict::kPacingShare && shares.busy >= verdict::kPacingBusyShare;
 }
 
+double next_net(const Analysis& analysis) { return analysis.second ? analysis.stages[*analysis.second].net : 0; }
+
+/// No stage paces the run, but one comes well before all others.
+bool is_leading(const Analysis& analysis, std::size_t index) {
+  const auto& shares = analysis.stages[index];
+  if (analysis.contended)
+    return shares.want >= verdict::kContendedWant &&
+           shares.net * verdict::kContendedBalancedRatio >= next_net(analysis);
+  if (shares.busy >= verdict::kPacingBusyShare) return true;
+  return shares.busy >= verdict::kLeadingBusyShare && shares.net >= verdict::kLeadingRatio * next_net(analysis);
+}
+
 double largest_held(const Analysis& analysis, double verdict::StageShares::*share) {
   double largest = 0;
   for (std::size_t i = 0; i < analysis.stages.size(); ++i)
@@ -99,11 +115,13 @@ double largest_held(const Analysis& analysis, double verdict::StageShares::*shar
 
 std::vector<std::size_t> balanced_stages(const Analysis& analysis) {
   std::vector<std::size_t> result;
-  const auto& top = analysis.stages[*analysis.top];
-  if (top.want < verdict::kBalancedShare || top.busy < verdict::kPacingBusyShare) return result;
+  if (largest_held(analysis, &verdict::StageShares::want) < verdict::kBalancedShare ||
+      largest_held(analysis, &verdict::StageShares::busy) < verdict::kPacingBusyShare)
+    return result;
   const double net = largest_held(analysis, &verdict::StageShares::net);
+  const double ratio = analysis.contended ? verdict::kContendedBalancedRatio : verdict::kBalancedRatio;
   for (std::size_t i = 0; i < analysis.stages.size(); ++i)
-    if (analysis.held[i] && analysis.stages[i].net >= verdict::kBalancedRatio * net) result.push_back(i);
+    if (analysis.held[i] && analysis.stages[i].net >= ratio * net) result.push_back(i);
   return result;
 }
 
@@ -111,7 +129,7 @@ std::vector<std::size_t> balanced_stages(const Analysis& analysis) {
 bool pool_is_full(const Analysis& analysis) {
   if (analysis.pool_load < verdict::kPoolFullShare) return false;
   if (analysis.ready_per_worker < verdict::kReadyPerWorker) return false;
-  return largest_held(analysis, &verdict::StageShares::busy) < verdict::kPacingShare;
+  return analysis.pool_need >= verdict::kPoolOverStage * largest_held(analysis, &verdict::StageShares::net);
 }
 
 /// The workers are all inside calls, but mostly asleep there: the transform that sleeps longest, if so.
@@ -152,9 +170,10 @@ Verdict workers_verdict(const Analysis& analysis, bool full) {
     finish(
         verdict, doubts,
         fmt::format("workers used up: {} of their time in calls >= {}, {:.2f} slot seconds ready per worker second >= "
-                    "{:.2f}, no stage busy >= {}",
+                    "{:.2f}, together they need {} of the workers and the busiest stage {}",
                     percent(analysis.pool_load), percent(verdict::kPoolFullShare), analysis.ready_per_worker,
-                    verdict::kReadyPerWorker, percent(verdict::kPacingShare)));
+                    verdict::kReadyPerWorker, percent(analysis.pool_need),
+                    percent(largest_held(analysis, &verdict::StageShares::net))));
   else
     finish(verdict, doubts,
            fmt::format("cores used up: {:.2f} wanted >= {} x {} cores, {:.2f} got, {} stages want them",
@@ -171,6 +190,7 @@ Verdict balanced_verdict(const Analysis& analysis, const std::vector<std::size_t
   set_ceiling(verdict, verdict::ceiling_without(analysis, *analysis.top));
   Doubts doubts;
   doubt_window(doubts, analysis);
+  doubt_machine(doubts, analysis);
   for (const std::size_t i : stages) doubt_count(doubts, analysis.stage(i));
   std::string list;
   for (const std::size_t i : stages)
@@ -192,6 +212,7 @@ Verdict pacing_verdict(const Analysis& analysis, std::size_t index, bool pacing)
   set_ceiling(verdict, verdict::ceiling_without(analysis, index));
   Doubts doubts;
   doubt_window(doubts, analysis);
+  doubt_machine(doubts, analysis);
   doubt_count(doubts, analysis.stage(index));
   doubt_margin(doubts, analysis, index);
   doubt_split(doubts, analysis, index);
@@ -215,26 +236,27 @@ double lost_per_chunk_ns(const Analysis& analysis, std::size_t link) {
          static_cast<double>(std::max<std::uint64_t>(1, consumer.chunks));
 }
 
-bool is_leading(const Analysis& analysis, std::size_t index) {
-  const double busy = analysis.stages[index].busy;
-  if (busy >= verdict::kPacingBusyShare) return true;
-  const double next = analysis.second ? analysis.stages[*analysis.second].net : 0;
-  return busy >= verdict::kLeadingBusyShare && analysis.stages[index].net >= verdict::kLeadingRatio * next;
+/// The worst link runs full and empty in turn for a good part of the run.
+bool loses_at_a_link(const Analysis& analysis) {
+  if (!analysis.worst_link || analysis.link_loss[*analysis.worst_link] < verdict::kLinkLossShare) return false;
+  const auto& link = analysis.input->links[*analysis.worst_link];
+  return static_cast<double>(analysis.stage(link.to).chunks) >=
+         verdict::kLinkFillings * static_cast<double>(link.capacity_chunks);
 }
 
-/// The worst link runs full and empty in turn because of bursts that it is too short for. Even calls of a stage that
-/// leads clearly are no bursts: such a run was short, with its start and end inside.
+/// ... and a stage with enough time to cause that has bursts in its calls.
 bool loses_to_bursts(const Analysis& analysis) {
-  if (!analysis.worst_link) return false;
+  if (!loses_at_a_link(analysis)) return false;
   const double loss = analysis.link_loss[*analysis.worst_link];
-  const auto& link = analysis.input->links[*analysis.worst_link];
-  if (loss < verdict::kLinkLossShare) return false;
-  if (static_cast<double>(analysis.stage(link.to).chunks) <
-      verdict::kLinkFillings * static_cast<double>(link.capacity_chunks))
-    return false;
   for (std::size_t i = 0; i < analysis.stages.size(); ++i)
     if (analysis.stages[i].busy >= loss && verdict::is_bursty(analysis.stage(i))) return true;
-  return !is_leading(analysis, *analysis.top) &&
+  return false;
+}
+
+/// ... and more per chunk than any hand-over takes, although the calls are even. Not when a stage leads clearly: such
+/// a run was short, with its start and end inside.
+bool loses_more_than_hand_overs(const Analysis& analysis) {
+  return loses_at_a_link(analysis) && !analysis.contended && !is_leading(analysis, *analysis.top) &&
          lost_per_chunk_ns(analysis, *analysis.worst_link) >= static_cast<double>(verdict::kLongestHandOverNs);
 }
 
@@ -286,7 +308,7 @@ Verdict nothing_to_judge(const VerdictInput& input) {
   verdict.rule = fmt::format(
       "nothing to judge: {} seen (at least {} are needed), {} stages, or no stage was ever in a call",
       format_duration_ns(input.wall_ns), format_duration_ns(verdict::kShortestWindowNs), input.stages.size());
-  verdict.evidence.push_back("The run was too short, or nothing went through: there is nothing to judge.");
+  verdict.evidence.emplace_back("The run was too short, or nothing went through: there is nothing to judge.");
   return verdict;
 }
 
@@ -301,10 +323,12 @@ Verdict judge(const VerdictInput& input) {
   const std::size_t top = *analysis.top;
   const bool full = pool_is_full(analysis);
   if (full || machine_is_crowded(analysis)) return workers_verdict(analysis, full);
+  const bool pacing = is_pacing(analysis, top);
+  if (!pacing && loses_to_bursts(analysis)) return link_verdict(analysis);
   if (const auto stages = balanced_stages(analysis); stages.size() > 1) return balanced_verdict(analysis, stages);
-  if (is_pacing(analysis, top)) return pacing_verdict(analysis, top, true);
+  if (pacing) return pacing_verdict(analysis, top, true);
   if (const auto sleeper = sleeping_on_the_workers(analysis)) return pacing_verdict(analysis, *sleeper, false);
-  if (loses_to_bursts(analysis)) return link_verdict(analysis);
+  if (loses_more_than_hand_overs(analysis)) return link_verdict(analysis);
   if (is_leading(analysis, top)) return pacing_verdict(analysis, top, false);
   return hand_over_verdict(analysis);
 }

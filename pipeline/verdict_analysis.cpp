@@ -48,29 +48,34 @@ std::vector<bool> held_stages(const VerdictInput& input) {
 void add_machine(Analysis& analysis) {
   const auto wall = static_cast<double>(analysis.input->wall_ns);
   const double worker_time = wall * analysis.input->threads;
+  double delayed = 0;
   for (std::size_t i = 0; i < analysis.stages.size(); ++i) {
     const auto& stage = analysis.stage(i);
     const std::int64_t computing = stage.busy.on_cpu_ns + stage.busy.run_delay_ns;
     const bool pooled = stage.role == Role::transform;
     if (pooled) {
       analysis.pool_load += ratio(computing, worker_time);
+      analysis.pool_need += ratio(stage.busy.on_cpu_ns, worker_time);
       analysis.pool_busy += ratio(stage.time.busy_ns, worker_time);
       analysis.ready_per_worker += ratio(stage.time.ready_ns, worker_time);
     }
+    delayed += ratio(stage.busy.run_delay_ns, wall);
     const double want = ratio(computing + (pooled ? stage.time.ready_ns : 0), wall);
     analysis.cores_used += ratio(stage.busy.on_cpu_ns, wall);
     analysis.cores_wanted += want;
     analysis.largest_want = std::max(analysis.largest_want, want);
     if (want >= 0.1) ++analysis.wanting_stages;
   }
+  analysis.contended = delayed > 0 && delayed >= kContendedShare * (delayed + analysis.cores_used);
 }
 
 void add_order(Analysis& analysis) {
   const auto& stages = analysis.stages;
   // A stage that is mostly due but seldom in a call waits for a worker: it paces nothing, however much it is due.
   const auto rank = [&](std::size_t i) {
-    return std::pair(stages[i].busy >= kPacingBusyShare,
-                     stages[i].busy >= kPacingBusyShare ? stages[i].want : stages[i].busy);
+    if (analysis.contended) return std::pair(true, stages[i].net);
+    const bool can_pace = stages[i].busy >= kPacingBusyShare;
+    return std::pair(can_pace, can_pace ? stages[i].want : stages[i].busy);
   };
   for (std::size_t i = 0; i < stages.size(); ++i)
     if (analysis.held[i] && (!analysis.top || rank(i) > rank(*analysis.top))) analysis.top = i;
@@ -143,8 +148,10 @@ bool is_bursty(const VerdictInput::PerStage& stage) {
   // Without run delay: being preempted is no burst of the stage.
   const double mean = stage.mean_call_ns;
   if (call.count == 0 || mean <= 0) return false;
-  return mean >= kBurstMeanToMedian * static_cast<double>(call.p50_ns) ||
-         static_cast<double>(call.p90_ns) >= kBurstP90ToMean * mean;
+  if (mean >= kBurstMeanToMedian * static_cast<double>(call.p50_ns)) return true;
+  const bool disturbed =
+      static_cast<double>(stage.busy.run_delay_ns) > kUndisturbedShare * static_cast<double>(stage.time.busy_ns);
+  return !disturbed && static_cast<double>(call.p90_ns) >= kBurstP90ToMean * mean;
 }
 
 Ceiling ceiling_without(const Analysis& analysis, std::size_t without) {

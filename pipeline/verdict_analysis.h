@@ -40,12 +40,14 @@ struct Analysis {
   std::vector<double> link_loss;   ///< per link: the smaller of producer blocked and consumer starved
   double pool_load = 0;            ///< share of threads x wall in which calls of transforms compute or wait for a core
   double pool_busy = 0;            ///< share of threads x wall in which transforms are in a call at all
+  double pool_need = 0;            ///< share of threads x wall in which transforms compute
   double ready_per_worker = 0;     ///< slot seconds `ready` of transforms per worker second
   double cores_used = 0;           ///< by all stages
   double cores_wanted = 0;         ///< on the CPU, waiting for a core, or for a worker
   double largest_want = 0;         ///< of cores_wanted, the stage that wants most
   std::size_t wanting_stages = 0;  ///< stages that want a tenth of a core at least
-  std::optional<std::size_t> top;  ///< held stage that comes first: by want if it is busy enough to pace, else by busy
+  bool contended = false;          ///< other threads, ours or not, have the cores when a stage wants to compute
+  std::optional<std::size_t> top;  ///< held stage that comes first, see verdict_analysis.cpp
   std::optional<std::size_t> second;      ///< the next one by net demand
   std::optional<std::size_t> worst_link;  ///< index of the largest link_loss
 
@@ -55,7 +57,7 @@ struct Analysis {
 
 Analysis analyse(const VerdictInput& input);
 
-Nature nature_of(const Analysis& analysis, std::size_t stage);
+Nature nature_of(const Analysis& analysis, std::size_t index);
 
 /// "compute:encode"
 std::string key_of(const Analysis& analysis, std::size_t stage);
@@ -69,8 +71,8 @@ struct Ceiling {
   std::string next;     ///< key; empty when nothing else limits
 };
 
-/// If `stage` took no time at all.
-Ceiling ceiling_without(const Analysis& analysis, std::size_t stage);
+/// If the stage `without` took no time at all.
+Ceiling ceiling_without(const Analysis& analysis, std::size_t without);
 /// If no stage ever waited for a core, a worker or a link.
 Ceiling ceiling_unhindered(const Analysis& analysis);
 

@@ -36,6 +36,19 @@ inline constexpr double kPoolFullShare = 0.85;
 /// sleeping worker gives a few percent of `ready` on a machine that is mostly idle.
 inline constexpr double kReadyPerWorker = 0.10;
 
+/// ... and each stage alone needs less: the compute time of all transforms, shared by the workers, is this many times
+/// what the busiest stage needs. Otherwise that stage would hold the run on any number of workers.
+inline constexpr double kPoolOverStage = 1.1;
+
+/// Other processes contend for the cores when our threads wait this much of the time they want to compute. What a stage
+/// waits in the middle of its calls then says more of them than of it, so stages are compared by what they need
+/// without that wait.
+inline constexpr double kContendedShare = 0.25;
+/// A contended machine bends those needs too: balanced from here on ...
+inline constexpr double kContendedBalancedRatio = 0.85;
+/// ... and no stage is named whose slots are in calls or due for less than this.
+inline constexpr double kContendedWant = 0.5;
+
 /// Sources and sinks have threads of their own and never wait for a worker, only for a core. The machine is out of
 /// cores, too, when all threads together want this many times the cores there are ...
 inline constexpr double kCrowdedWant = 1.25;
@@ -52,6 +65,10 @@ inline constexpr double kCrowdedBusyShare = 0.75;
 /// A link loses time when its producer is blocked and its consumer starved for this share each. A link that never runs
 /// full and empty in turn cannot do both: the two can only alternate.
 inline constexpr double kLinkLossShare = 0.10;
+
+/// A stage that waited for cores more than this share of its busy time: its call times spread by that alone, so only
+/// the median, which they can but raise, is used.
+inline constexpr double kUndisturbedShare = 0.10;
 
 /// Calls come in bursts when their mean is this many times the median (a few long calls carry the time) ...
 inline constexpr double kBurstMeanToMedian = 1.5;

@@ -94,15 +94,17 @@ std::string own_time(const Analysis& analysis, std::size_t index, const std::str
       name, percent(shares.busy), percent(shares.other_wait));
 }
 
+/// Says who lost time to other threads: the stage itself, or the one that lost most.
 void add_other_load(std::vector<std::string>& out, const Analysis& analysis, std::size_t index) {
-  const auto& shares = analysis.stages[index];
-  if (shares.run_delay < kHardlyEver) return;
+  const std::vector<bool> all(analysis.stages.size(), true);
+  std::size_t delayed = index;
+  if (analysis.stages[index].run_delay < kHardlyEver) delayed = longest(analysis, all, &StageShares::run_delay);
+  if (delayed == analysis.stages.size() || analysis.stages[delayed].run_delay < kHardlyEver) return;
   const bool own = analysis.cores_wanted > analysis.input->cores;
-  out.push_back(fmt::format(
-      "{} waited {} of its time for a core; {}.", analysis.name(index), percent(shares.run_delay),
-      own ? fmt::format("this run alone wanted {:.1f} of {} cores", analysis.cores_wanted, analysis.input->cores)
-          : fmt::format("this run wanted {:.1f} of {} cores, so other processes had them", analysis.cores_wanted,
-                        analysis.input->cores)));
+  out.push_back(fmt::format("{} waited {} of its time for a core; this run {} {:.1f} of {} cores{}.",
+                            analysis.name(delayed), percent(analysis.stages[delayed].run_delay),
+                            own ? "alone wanted" : "wanted", analysis.cores_wanted, analysis.input->cores,
+                            own ? "" : ", so other processes had them"));
 }
 
 std::string names(const Analysis& analysis, const std::vector<std::size_t>& stages, const char* last_word) {
@@ -232,7 +234,7 @@ std::vector<std::string> hand_over_evidence(const Analysis& analysis) {
                   "of {} takes {} (p50).",
                   analysis.cores_used, analysis.input->cores, analysis.name(top),
                   format_duration_ns(analysis.stage(top).call.p50_ns)));
-  out.push_back("Larger chunks or deeper links make fewer hand-overs.");
+  out.emplace_back("Larger chunks or deeper links make fewer hand-overs.");
   return out;
 }
 
@@ -274,7 +276,7 @@ std::vector<std::string> cannot_help_workers(const Analysis& analysis) {
       out.push_back(fmt::format("a faster output or any write setting: {} starved {} of its time", analysis.name(i),
                                 percent(shares.starved)));
   }
-  out.push_back("a deeper link: work was waiting already");
+  out.emplace_back("a deeper link: work was waiting already");
   return out;
 }
 

@@ -342,6 +342,47 @@ std::vector<Row> waiting_rows() {
   };
 }
 
+// Measured with a dozen other processes on two cores: what a stage needs, not how long it takes, tells the truth.
+std::vector<Row> contended_rows() {
+  return {
+      {"a slow disk, work that takes as long for want of a core",
+       "io-read:read",
+       {{source(.033, .526, .386, 0, 0), stage("work", .181, .79, .026, 0, 0), sink(.001, 0, 0, .896)}},
+       {"read waited 39 % of its time for a core", "so other processes had them"},
+       {},
+       "unsure"},
+      {"a slow output device, likewise",
+       "io-write:write",
+       {{source(.057, 0, .011, 0, .229),
+         stage("work", .144, .754, .001, 0, 0),
+         {"write", kSink, .054, .35, .442, 0, .042, 0, .113, 1}}}},
+      {"an instrument, likewise",
+       "source-paced:read",
+       {{source(.003, 0, .211, .578, .017), stage("work", .181, .816, .002, 0, 0), sink(0, 0, 0, .386)}}},
+      {"bursts, likewise", "link:bursty -> steady",
+       with_calls({{source(.002, 0, 0, 0, .884),
+                    {"bursty", kTransform, .002, 0, .114, .314, .392, .175, .002, 1},
+                    {"steady", kTransform, .003, 0, .447, .313, .237, 0, 0, 1},
+                    sink(0, 0, 0, .928)}},
+                  .4, 5)},
+      {"equal stages, likewise",
+       "balanced",
+       {{source(0, 0, 0, 0, .772), stage("left", .074, .799, 0, .009, .091), stage("right", .069, .93, 0, 0, 0),
+         sink(0, 0, 0, .798)}}},
+      {"one slow stage and a light one, likewise",
+       "compute:work",
+       {{source(0, 0, 0, 0, .9), stage("light", .03, .5, 0, .3, .1), stage("work", .14, .85, 0, 0, .01),
+         sink(0, 0, 0, .9)}}},
+      {"three stages on one worker, likewise", "workers",
+       machine({{source(0, 0, 0, 0, .9), stage("a", .03, .3, .0, .0, .67), stage("b", .03, .3, .1, .0, .57),
+                 stage("c", .03, .3, .2, 0, .47), sink(0, 0, 0, .9)}},
+               1, 2)},
+      {"a sleeper, likewise",
+       "latency:ask",
+       {{source(0, 0, 0, 0, .9), {"ask", kTransform, .01, 0, .4, .57, .01, 0, .01, 1}, sink(0, 0, 0, .9)}}},
+  };
+}
+
 std::vector<Row> empty_rows() {
   return {
       {"no time", "none", lasting({{source(.5, .5, 0, 0, 0), sink(1, 0, 0, 0)}}, 0, 0), {}, {}, "unsure"},
@@ -354,7 +395,7 @@ std::vector<Row> empty_rows() {
 
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
-  for (const auto& group : {io_rows(), compute_rows(), machine_rows(), waiting_rows(), empty_rows()})
+  for (const auto& group : {io_rows(), compute_rows(), machine_rows(), waiting_rows(), contended_rows(), empty_rows()})
     rows.insert(rows.end(), group.begin(), group.end());
   return rows;
 }
