@@ -1,5 +1,6 @@
 #include "stages/detect_events.h"
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,16 +9,16 @@ namespace millrace {
 namespace {
 
 struct Preset {
-  const char* name;
+  const char* name = nullptr;
   EventSettings settings;
 };
 
 /// The parameter sets of UNCALLED4.
-constexpr Preset kPresets[] = {
+constexpr std::array<Preset, 3> kPresets{{
     {"r9_450bps", {.window_short = 3, .window_long = 6, .threshold_short = 1.4F, .threshold_long = 9.0F}},
     {"rna_130bps", {.window_short = 5, .window_long = 10, .threshold_short = 2.1F, .threshold_long = 13.5F}},
     {"rna_70bps", {.window_short = 7, .window_long = 12, .threshold_short = 2.8F, .threshold_long = 18.0F}},
-};
+}};
 
 EventSettings preset(const Options& options) {
   const auto wanted =

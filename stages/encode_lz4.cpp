@@ -62,7 +62,7 @@ ChunkType EncodeLz4::prepare(const ChunkType& input) {
   checked(LZ4F_createCompressionContext(&context, LZ4F_VERSION));
   context_.reset(context);
   // The context takes its memory at the first frame: now, not in the run.
-  std::array<std::byte, LZ4F_HEADER_SIZE_MAX> header;
+  std::array<std::byte, LZ4F_HEADER_SIZE_MAX> header{};
   const LZ4F_preferences_t any = preferences(level_, checksum_, input.max_bytes);
   checked(LZ4F_compressBegin(context, header.data(), header.size(), &any));
   if (input.max_bytes == 0) return {DType::u8, "lz4", 0};

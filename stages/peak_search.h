@@ -57,8 +57,8 @@ inline std::size_t PeakSearch::find_peak(std::span<const float> statistic, std::
   bool risen_before = risen_;
   for (; i < end; ++i) {
     const float value = statistic[i - base];
-    const bool risen = risen_before | (value - lowest > height_);
-    if (risen & (value > threshold_)) {
+    const bool risen = risen_before || value - lowest > height_;
+    if (risen && value > threshold_) {
       value_ = value;
       position_ = i;
       in_peak_ = true;
@@ -82,8 +82,8 @@ inline std::size_t PeakSearch::follow_peak(std::span<const float> statistic, std
     const float value = statistic[i - base];
     position = value > highest ? i : position;
     highest = std::max(highest, value);
-    sure |= highest - value > height_;
-    if (sure & (i - position > half_window_)) {
+    sure = sure || highest - value > height_;
+    if (sure && i - position > half_window_) {
       position_ = position;
       start_from(value);
       return i + 1;

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <random>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "stages/decode_signal.h"
@@ -110,11 +110,7 @@ TEST_F(DetectEventsTest, FindsTheSameBoundariesInANormalizedRead) {
 }
 
 TEST_F(DetectEventsTest, TakesTheNumbersOfItsPreset) {
-  struct Case {
-    const char* preset;
-    EventSettings settings;
-  };
-  const Case cases[] = {
+  const std::vector<std::pair<std::string, EventSettings>> cases = {
       {"r9_450bps", {3, 6, 1.4F, 9.0F, 0.2F}},
       {"rna_130bps", {5, 10, 2.1F, 13.5F, 0.2F}},
       {"rna_70bps", {7, 12, 2.8F, 18.0F, 0.2F}},
@@ -147,11 +143,11 @@ TEST_F(DetectEventsTest, TakesSingleNumbersOverThePreset) {
 
 TEST_F(DetectEventsTest, RefusesNumbersThatMakeNoDetector) {
   struct Case {
-    const char* key;
+    std::string key;
     decltype(OptionValue::value) value;
-    const char* message;
+    std::string message;
   };
-  const Case cases[] = {
+  const std::vector<Case> cases = {
       {"preset", "r9_450bp", "there is no preset 'r9_450bp'; did you mean 'r9_450bps'?"},
       {"preset", "x", "there is no preset 'x'; there are r9_450bps, rna_130bps and rna_70bps"},
       {"window_short", std::int64_t{1}, "'window_short' must be at least 2"},
@@ -162,10 +158,10 @@ TEST_F(DetectEventsTest, RefusesNumbersThatMakeNoDetector) {
       {"threshold_long", -0.5, "'threshold_long' must not be negative"},
       {"peak_height", -0.5, "'peak_height' must not be negative"},
   };
-  for (const auto& [key, value, message] : cases) {
-    const auto error = test::error_of([&] { DetectEvents(test::options_of({{key, value}})); });
+  for (const Case& wrong : cases) {
+    const auto error = test::error_of([&wrong] { DetectEvents(test::options_of({{wrong.key, wrong.value}})); });
     EXPECT_EQ(error->kind(), ErrorKind::config);
-    EXPECT_EQ(error->what(), std::string("test.toml:7:3: ") + message);
+    EXPECT_EQ(error->what(), "test.toml:7:3: " + wrong.message);
   }
 }
 
@@ -185,7 +181,8 @@ TEST_F(DetectEventsTest, AnnouncesMemoryForTheMostEventsThereCanBe) {
   DetectEvents stage{Options()};
   EXPECT_EQ(stage.prepare({DType::i16, "signal", 0}).max_bytes, 0);
   // Boundaries of the smallest windows are at least 2 samples apart, those of the preset 3.
-  EXPECT_EQ(stage.prepare({DType::i16, "signal", 600}).text(), (ChunkType{DType::f32, "events", 101 * 12}).text());
+  EXPECT_EQ(stage.prepare({DType::i16, "signal", 600}).text(),
+            (ChunkType{DType::f32, "events", std::uint64_t{101} * 12}).text());
   EXPECT_EQ(stage.prepare({DType::f32, "signal", 600}).max_bytes, 51 * 12);
 
   test::RecyclingLender lender;
@@ -212,7 +209,8 @@ TEST_F(DetectEventsTest, FindsAboutFiveSamplesPerEventInARealR94Read) {
   ASSERT_EQ(signals.size(), 1);
   ASSERT_EQ(signals[0].size(), 59676);
   const auto events = events_of(signals[0]);
-  const double samples_per_event = 59676.0 / static_cast<double>(events.size() / 3);
+  const std::size_t count = events.size() / 3;
+  const double samples_per_event = 59676.0 / static_cast<double>(count);
   EXPECT_GT(samples_per_event, 4);
   EXPECT_LT(samples_per_event, 8);
   RecordProperty("samples_per_event", std::to_string(samples_per_event));
