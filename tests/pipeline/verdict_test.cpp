@@ -361,7 +361,7 @@ std::vector<Row> contended_rows() {
        {{source(.003, 0, .211, .578, .017), stage("work", .181, .816, .002, 0, 0), sink(0, 0, 0, .386)}}},
       {"bursts, likewise", "link:bursty -> steady",
        with_calls({{source(.002, 0, 0, 0, .884),
-                    {"bursty", kTransform, .002, 0, .114, .314, .392, .175, .002, 1},
+                    {"bursty", kTransform, .002, 0, .114, .314, 0, .392, .175, 1},
                     {"steady", kTransform, .003, 0, .447, .313, .237, 0, 0, 1},
                     sink(0, 0, 0, .928)}},
                   .4, 5)},
