@@ -1,10 +1,9 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "pipeline/core/error.h"
 #include "pipeline/report_json.h"
+#include "pipeline/report_reader.h"
 
 namespace millrace {
 namespace {
@@ -13,118 +12,25 @@ using Json = nlohmann::ordered_json;
 
 /// Deeper nesting than any report has; the parser keeps a stack of it and a config is printed again by recursion.
 constexpr int kMaxDepth = 100;
-/// Longest time, 31 years: a stage's five states can be summed without overflow.
-constexpr double kMaxSeconds = 1e9;
-constexpr std::uint64_t kMaxNs = 1'000'000'000'000'000'000U;
 /// Limits of what a file may claim, far beyond any pipeline; they keep arithmetic on slots and times in range.
 constexpr std::uint64_t kMaxSlots = 1U << 20;
 
-[[noreturn]] void refuse(const std::string& what) { throw config_error("no report of millrace run: " + what); }
-
-/// One JSON object with the path to it, for messages. Every access checks.
-class Reader {
- public:
-  Reader(const Json& json, std::string path) : json_(json), path_(std::move(path)) {
-    if (!json_.is_object()) refuse(path_ + " is not an object");
-  }
-
-  bool has(const char* key) const {
-    const auto at = json_.find(key);
-    return at != json_.end() && !at->is_null();
-  }
-  std::string name(const char* key) const { return path_.empty() ? key : path_ + "." + key; }
-
-  const Json& get(const char* key) const {
-    const auto at = json_.find(key);
-    if (at == json_.end()) refuse("'" + name(key) + "' is missing");
-    return *at;
-  }
-  Reader object(const char* key) const { return {get(key), name(key)}; }
-  const Json& array(const char* key) const {
-    const Json& value = get(key);
-    if (!value.is_array()) refuse("'" + name(key) + "' is not an array");
-    return value;
-  }
-  template <typename Each>
-  void each(const char* key, Each each) const {
-    std::size_t i = 0;
-    for (const Json& element : array(key)) each(Reader(element, name(key) + "[" + std::to_string(i++) + "]"));
-  }
-
-  std::string text(const char* key) const {
-    const Json& value = get(key);
-    if (!value.is_string()) refuse("'" + name(key) + "' is not a string");
-    return value.get<std::string>();
-  }
-  std::vector<std::string> texts(const char* key) const {
-    std::vector<std::string> result;
-    for (const Json& value : array(key)) {
-      if (!value.is_string()) refuse("'" + name(key) + "' holds something that is not a string");
-      result.push_back(value.get<std::string>());
-    }
-    return result;
-  }
-  bool flag(const char* key) const {
-    const Json& value = get(key);
-    if (!value.is_boolean()) refuse("'" + name(key) + "' is neither true nor false");
-    return value.get<bool>();
-  }
-  double number(const char* key) const {
-    const Json& value = get(key);
-    if (!value.is_number() || !std::isfinite(value.get<double>())) refuse("'" + name(key) + "' is not a number");
-    return value.get<double>();
-  }
-  /// Null is `otherwise`.
-  double number_or(const char* key, double otherwise) const { return has(key) ? number(key) : otherwise; }
-  std::uint64_t count(const char* key) const { return to_count(get(key), key); }
-  std::uint64_t count_below(const char* key, std::uint64_t limit) const {
-    const std::uint64_t value = count(key);
-    if (value > limit) refuse("'" + name(key) + "' is out of range");
-    return value;
-  }
-  std::int64_t ns(const char* key) const { return static_cast<std::int64_t>(count_below(key, kMaxNs)); }
-  std::int64_t seconds(const char* key) const {
-    const double value = number(key);
-    if (std::abs(value) > kMaxSeconds) refuse("'" + name(key) + "' is out of range");
-    return std::llround(value * 1e9);
-  }
-
-  /// An array of `size` counts.
-  std::vector<std::uint64_t> counts(const char* key, std::size_t size) const { return to_counts(get(key), key, size); }
-  std::vector<std::uint64_t> to_counts(const Json& values, const char* key, std::size_t size) const {
-    if (!values.is_array() || values.size() != size) refuse("'" + name(key) + "' does not have one value per sample");
-    std::vector<std::uint64_t> result;
-    for (const Json& value : values) result.push_back(to_count(value, key));
-    return result;
-  }
-
- private:
-  std::uint64_t to_count(const Json& value, const char* key) const {
-    if (!value.is_number_integer() || (!value.is_number_unsigned() && value.get<std::int64_t>() < 0))
-      refuse("'" + name(key) + "' is not a count");
-    return value.get<std::uint64_t>();
-  }
-
-  const Json& json_;
-  std::string path_;
-};
-
-Role read_role(const Reader& in) {
+Role read_role(const ReportReader& in) {
   const std::string text = in.text("role");
   for (const Role role : {Role::source, Role::transform, Role::sink})
     if (text == name_of(role)) return role;
-  refuse("'" + in.name("role") + "' is none of source, transform, sink");
+  refuse_report("'" + in.name("role") + "' is none of source, transform, sink");
 }
 
-StateTimes read_states(const Reader& in) {
+StateTimes read_states(const ReportReader& in) {
   return {in.seconds("busy"), in.seconds("starved"), in.seconds("blocked"), in.seconds("ready"), in.seconds("done")};
 }
 
-BusySplit read_split(const Reader& in) {
+BusySplit read_split(const ReportReader& in) {
   return {in.seconds("on_cpu"), in.seconds("io_wait"), in.seconds("run_delay"), in.seconds("other_wait")};
 }
 
-IoStats read_io(const Reader& in) {
+IoStats read_io(const ReportReader& in) {
   IoStats io;
   io.transport_requested = in.text("transport_requested");
   io.transport_used = in.text("transport_used");
@@ -135,7 +41,7 @@ IoStats read_io(const Reader& in) {
   io.cache_miss_bytes = in.count("cache_miss_bytes");
   io.fsync_ns = in.seconds("fsync_s");
   io.fsync_calls = in.has("fsync_calls") ? in.count("fsync_calls") : 0;
-  const Reader advice = in.object("advice");
+  const ReportReader advice = in.object("advice");
   io.advice.kind = advice.text("kind");
   io.advice.scope = advice.text("scope");
   io.advice.window_bytes = advice.count("window");
@@ -146,20 +52,20 @@ IoStats read_io(const Reader& in) {
   return io;
 }
 
-StageReport read_stage(const Reader& in) {
+StageReport read_stage(const ReportReader& in) {
   StageReport stage;
   stage.name = in.text("name");
   stage.type = in.text("type");
   stage.role = read_role(in);
   stage.slots = static_cast<std::uint32_t>(in.count_below("slots", kMaxSlots));
-  if (stage.slots == 0) refuse("'" + in.name("slots") + "' is 0");
+  if (stage.slots == 0) refuse_report("'" + in.name("slots") + "' is 0");
   stage.chunks_in = in.count("chunks_in");
   stage.chunks_out = in.count("chunks_out");
   stage.bytes_in = in.count("bytes_in");
   stage.bytes_out = in.count("bytes_out");
   stage.time = read_states(in.object("time_s"));
   stage.busy = read_split(in.object("busy_s"));
-  const Reader call = in.object("call_ns");
+  const ReportReader call = in.object("call_ns");
   stage.call = {call.count("count"), call.ns("p50"), call.ns("p90"), call.ns("p99"), call.ns("max")};
   stage.major_faults = in.count("major_faults");
   stage.copied_bytes = in.count("copies_bytes");
@@ -170,13 +76,13 @@ StageReport read_stage(const Reader& in) {
   return stage;
 }
 
-LinkReport read_link(const Reader& in, const RunReport& report) {
+LinkReport read_link(const ReportReader& in, const RunReport& report) {
   LinkReport link;
   link.from = in.text("from");
   link.to = in.text("to");
   for (const auto* end : {&link.from, &link.to})
     if (std::none_of(report.stages.begin(), report.stages.end(), [&](const auto& stage) { return stage.name == *end; }))
-      refuse("a link names the stage '" + *end + "', which does not exist");
+      refuse_report("a link names the stage '" + *end + "', which does not exist");
   link.capacity_chunks = in.count("capacity_chunks");
   link.capacity_bytes = in.count("capacity_bytes");
   link.mean_chunks = in.number("mean_chunks");
@@ -190,7 +96,7 @@ LinkReport read_link(const Reader& in, const RunReport& report) {
   return link;
 }
 
-Verdict read_verdict(const Reader& in) {
+Verdict read_verdict(const ReportReader& in) {
   Verdict verdict;
   verdict.kind = in.text("kind");
   verdict.stage = in.text("stage");
@@ -203,14 +109,14 @@ Verdict read_verdict(const Reader& in) {
   return verdict;
 }
 
-Environment read_environment(const Reader& in) {
+Environment read_environment(const ReportReader& in) {
   Environment environment;
   environment.host = in.text("host");
   environment.kernel = in.text("kernel");
   environment.cpus = static_cast<std::uint32_t>(in.count_below("cpus", kMaxSlots));
   environment.memory_bytes = in.count("memory_bytes");
   environment.millrace_version = in.text("millrace_version");
-  in.each("paths", [&](const Reader& path) {
+  in.each("paths", [&](const ReportReader& path) {
     const std::int64_t read_ahead = path.has("read_ahead_kb") ? path.ns("read_ahead_kb") : -1;
     environment.paths.push_back(
         {path.text("path"), path.text("fs"), path.text("mount_options"), read_ahead, path.text("device")});
@@ -218,11 +124,11 @@ Environment read_environment(const Reader& in) {
   return environment;
 }
 
-Loss read_loss(const Reader& in) {
+Loss read_loss(const ReportReader& in) {
   Loss loss;
   loss.read = in.count("read");
   loss.written = in.count("written");
-  in.each("dropped", [&](const Reader& drop) {
+  in.each("dropped", [&](const ReportReader& drop) {
     loss.dropped.push_back({drop.text("stage"), drop.text("reason"), drop.count("chunks")});
   });
   loss.failed = in.count("failed");
@@ -230,23 +136,23 @@ Loss read_loss(const Reader& in) {
   return loss;
 }
 
-void read_samples(RunReport& report, const Reader& in) {
+void read_samples(RunReport& report, const ReportReader& in) {
   const Json& times = in.array("at_ns");
   const std::size_t size = times.size();
   report.samples.resize(size);
-  const auto fill = [&](const Reader& from, const char* key, auto set) {
+  const auto fill = [&](const ReportReader& from, const char* key, auto set) {
     const auto values = from.counts(key, size);
     for (std::size_t k = 0; k < size; ++k) {
-      if (values[k] > kMaxNs) refuse("'" + from.name(key) + "' is out of range");
+      if (values[k] > kMaxReportNs) refuse_report("'" + from.name(key) + "' is out of range");
       set(report.samples[k], values[k]);
     }
   };
   fill(in, "at_ns", [](Sample& sample, std::uint64_t value) { sample.at_ns = static_cast<std::int64_t>(value); });
 
-  if (in.array("stages").size() != report.stages.size()) refuse("'samples.stages' does not fit the stages");
+  if (in.array("stages").size() != report.stages.size()) refuse_report("'samples.stages' does not fit the stages");
   for (auto& sample : report.samples) sample.stages.resize(report.stages.size());
   std::size_t i = 0;
-  in.each("stages", [&](const Reader& stage) {
+  in.each("stages", [&](const ReportReader& stage) {
     const auto time = [&](const char* key, std::int64_t StateTimes::*field) {
       fill(stage, key, [&](Sample& sample, std::uint64_t value) {
         sample.stages[i].time.*field = static_cast<std::int64_t>(value);
@@ -277,7 +183,7 @@ void read_samples(RunReport& report, const Reader& in) {
   });
 
   const Json& links = in.array("links");
-  if (links.size() != report.links.size()) refuse("'samples.links' does not fit the links");
+  if (links.size() != report.links.size()) refuse_report("'samples.links' does not fit the links");
   for (auto& sample : report.samples) sample.link_chunks.reserve(links.size());
   for (const Json& link : links) {
     const auto values = in.to_counts(link, "links", size);
@@ -285,52 +191,52 @@ void read_samples(RunReport& report, const Reader& in) {
   }
 }
 
-void read_account(RunReport& report, const Reader& in) {
-  in.each("blame", [&](const Reader& row) {
+void read_account(RunReport& report, const ReportReader& in) {
+  in.each("blame", [&](const ReportReader& row) {
     report.blame.push_back({row.text("waiting"), row.text("cause"), row.seconds("seconds")});
   });
-  in.each("phases", [&](const Reader& phase) {
+  in.each("phases", [&](const ReportReader& phase) {
     report.phases.push_back(
         {phase.text("kind"), phase.seconds("start_s"), phase.seconds("end_s"), read_verdict(phase.object("verdict"))});
   });
-  in.each("stalls", [&](const Reader& stall) {
+  in.each("stalls", [&](const ReportReader& stall) {
     report.stalls.push_back({stall.text("stage"), stall.text("state"), stall.seconds("seconds"), stall.seconds("at_s"),
                              stall.count("chunk"), stall.texts("cause")});
   });
-  in.each("outputs", [&](const Reader& output) {
+  in.each("outputs", [&](const ReportReader& output) {
     report.outputs.push_back({output.text("path"), output.count("bytes")});
   });
-  const Reader cache = in.object("cache");
+  const ReportReader cache = in.object("cache");
   report.cache = {cache.count("input_bytes"), cache.number_or("resident_before_fraction", -1),
                   cache.number_or("resident_after_fraction", -1), cache.flag("evicted")};
-  const Reader memory = in.object("memory");
+  const ReportReader memory = in.object("memory");
   report.memory = {memory.count("planned_bytes"), memory.count("budget_bytes"), memory.count("peak_rss_bytes"),
                    memory.count("allocations_after_warm_up"), memory.number("bytes_copied_per_byte")};
   report.loss = read_loss(in.object("loss"));
   if (in.has("ledger_cost")) {
-    const Reader cost = in.object("ledger_cost");
+    const ReportReader cost = in.object("ledger_cost");
     report.ledger_cost = {cost.number("ns_per_call"), cost.number("ns_per_cpu_sample"), cost.seconds("total_s"),
                           cost.number("share")};
   }
 }
 
-RunReport read_report(const Reader& in) {
+RunReport read_report(const ReportReader& in) {
   if (in.text("schema") != "millrace.run/1")
-    refuse("its schema is '" + in.text("schema") + "', this program reads 'millrace.run/1'");
+    refuse_report("its schema is '" + in.text("schema") + "', this program reads 'millrace.run/1'");
   RunReport report;
   report.name = in.text("name");
   report.status = in.text("status");
   if (in.has("error")) report.error = in.text("error");
   report.started = in.text("started");
   report.wall_ns = in.seconds("wall_s");
-  if (report.wall_ns < 0) refuse("'wall_s' is negative");
-  if (!in.get("config").is_object()) refuse("'config' is not an object");
+  if (report.wall_ns < 0) refuse_report("'wall_s' is negative");
+  if (!in.get("config").is_object()) refuse_report("'config' is not an object");
   report.config_json = in.get("config").dump(-1, ' ', false, Json::error_handler_t::replace);
   report.command = in.texts("command");
   if (in.has("threads")) report.threads = static_cast<std::uint32_t>(in.count_below("threads", kMaxSlots));
   report.environment = read_environment(in.object("environment"));
-  in.each("stages", [&](const Reader& stage) { report.stages.push_back(read_stage(stage)); });
-  in.each("links", [&](const Reader& link) { report.links.push_back(read_link(link, report)); });
+  in.each("stages", [&](const ReportReader& stage) { report.stages.push_back(read_stage(stage)); });
+  in.each("links", [&](const ReportReader& link) { report.links.push_back(read_link(link, report)); });
   report.closure_error = in.number("closure_error");
   report.verdict = read_verdict(in.object("verdict"));
   read_account(report, in);
@@ -348,9 +254,9 @@ RunReport report_from_json(const std::string& text) {
     return !too_deep;
   };
   const Json json = Json::parse(text, guard, false);
-  if (too_deep) refuse("it is nested too deeply");
-  if (json.is_discarded()) refuse("it is not JSON");
-  return read_report(Reader(json, ""));
+  if (too_deep) refuse_report("it is nested too deeply");
+  if (json.is_discarded()) refuse_report("it is not JSON");
+  return read_report(ReportReader(json, ""));
 }
 
 }  // namespace millrace

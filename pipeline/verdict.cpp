@@ -9,6 +9,7 @@
 
 #include "pipeline/core/units.h"
 #include "pipeline/verdict_analysis.h"
+#include "pipeline/verdict_doubts.h"
 #include "pipeline/verdict_thresholds.h"
 #include "pipeline/verdict_words.h"
 
@@ -16,66 +17,8 @@ namespace millrace {
 namespace {
 
 using verdict::Analysis;
+using verdict::Doubts;
 using verdict::percent;
-
-/// What speaks against trusting a verdict; each costs a step of confidence.
-struct Doubts {
-  int steps = 0;
-  std::vector<std::string> reasons;
-
-  void add(int cost, std::string reason) {
-    steps += cost;
-    reasons.push_back(std::move(reason));
-  }
-  std::string confidence() const { return steps == 0 ? "sure" : steps == 1 ? "likely" : "unsure"; }
-};
-
-void doubt_window(Doubts& doubts, const Analysis& analysis) {
-  const std::int64_t wall = analysis.input->wall_ns;
-  if (wall < verdict::kVeryShortWindowNs)
-    doubts.add(2, fmt::format("only {} were seen", format_duration_ns(wall)));
-  else if (wall < verdict::kShortWindowNs)
-    doubts.add(1, fmt::format("only {} were seen", format_duration_ns(wall)));
-}
-
-void doubt_machine(Doubts& doubts, const Analysis& analysis) {
-  if (analysis.contended) doubts.add(1, "the cores were contended for: stages are compared without that wait");
-}
-
-void doubt_count(Doubts& doubts, const VerdictInput::PerStage& stage) {
-  if (stage.chunks < verdict::kVeryFewChunks)
-    doubts.add(2, fmt::format("only {} chunks went through {}", stage.chunks, stage.name));
-  else if (stage.chunks < verdict::kFewChunks)
-    doubts.add(1, fmt::format("only {} chunks went through {}", stage.chunks, stage.name));
-}
-
-void doubt_split(Doubts& doubts, const Analysis& analysis, std::size_t index) {
-  const auto& stage = analysis.stage(index);
-  const auto nature = verdict::nature_of(analysis, index);
-  if (!nature.known)
-    doubts.add(2, fmt::format("nothing was measured inside the calls of {}", stage.name));
-  else if (nature.share < verdict::kGraveSplitShare)
-    doubts.add(2, fmt::format("no part of {}'s busy time is more than half of it", stage.name));
-  else if (nature.share < verdict::kSureSplitShare)
-    doubts.add(1, fmt::format("only {} of {}'s own time is of that kind", percent(nature.share), stage.name));
-  const auto& shares = analysis.stages[index];
-  const double delay = shares.busy > 0 ? shares.run_delay / shares.busy : 0;
-  if (delay > verdict::kSureRunDelayShare)
-    doubts.add(delay > verdict::kGraveRunDelayShare ? 2 : 1,
-               fmt::format("{} of {}'s busy time it waited for a core that others had", percent(delay), stage.name));
-  if (stage.cpu_sampled_every > 1 && stage.chunks / stage.cpu_sampled_every < verdict::kFewCpuSamples)
-    doubts.add(1, fmt::format("the CPU clock was read around {} calls of {} only",
-                              stage.chunks / stage.cpu_sampled_every, stage.name));
-}
-
-void doubt_margin(Doubts& doubts, const Analysis& analysis, std::size_t index) {
-  const auto& shares = analysis.stages[index];
-  if (shares.want < verdict::kSureShare)
-    doubts.add(1, fmt::format("{} was busy or due {} of its time only", analysis.name(index), percent(shares.want)));
-  if (analysis.second && analysis.stages[*analysis.second].net > verdict::kSureRunnerUpRatio * shares.net)
-    doubts.add(1, fmt::format("{} comes close with {}", analysis.name(*analysis.second),
-                              percent(analysis.stages[*analysis.second].net)));
-}
 
 void set_ceiling(Verdict& verdict, const verdict::Ceiling& ceiling) {
   verdict.ceiling = ceiling.speed_up;
@@ -85,8 +28,9 @@ void set_ceiling(Verdict& verdict, const verdict::Ceiling& ceiling) {
 void finish(Verdict& verdict, const Doubts& doubts, const std::string& rule) {
   verdict.confidence = doubts.confidence();
   verdict.rule = rule + "; confidence: " + verdict.confidence;
-  for (std::size_t i = 0; i < doubts.reasons.size(); ++i)
-    verdict.rule += (i == 0 ? " (" : ", ") + doubts.reasons[i] + (i + 1 == doubts.reasons.size() ? ")" : "");
+  const auto& reasons = doubts.reasons();
+  for (std::size_t i = 0; i < reasons.size(); ++i)
+    verdict.rule += (i == 0 ? " (" : ", ") + reasons[i] + (i + 1 == reasons.size() ? ")" : "");
 }
 
 bool is_pacing(const Analysis& analysis, std::size_t index) {
@@ -162,8 +106,8 @@ Verdict workers_verdict(const Analysis& analysis, bool full) {
   verdict.cannot_help = verdict::cannot_help_workers(analysis);
   set_ceiling(verdict, verdict::ceiling_unhindered(analysis));
   Doubts doubts;
-  doubt_window(doubts, analysis);
-  doubt_count(doubts, analysis.stage(*analysis.top));
+  doubts.add_window(analysis);
+  doubts.add_count(analysis.stage(*analysis.top));
   if (analysis.largest_want > verdict::kCrowdedOneStage * analysis.cores_wanted)
     doubts.add(1, "one stage takes most of the time");
   if (full)
@@ -189,9 +133,9 @@ Verdict balanced_verdict(const Analysis& analysis, const std::vector<std::size_t
   verdict.cannot_help = verdict::cannot_help_balanced(analysis, stages);
   set_ceiling(verdict, verdict::ceiling_without(analysis, *analysis.top));
   Doubts doubts;
-  doubt_window(doubts, analysis);
-  doubt_machine(doubts, analysis);
-  for (const std::size_t i : stages) doubt_count(doubts, analysis.stage(i));
+  doubts.add_window(analysis);
+  doubts.add_machine(analysis);
+  for (const std::size_t i : stages) doubts.add_count(analysis.stage(i));
   std::string list;
   for (const std::size_t i : stages)
     list += fmt::format("{}{} {}", list.empty() ? "" : ", ", analysis.name(i), percent(analysis.stages[i].net));
@@ -211,11 +155,11 @@ Verdict pacing_verdict(const Analysis& analysis, std::size_t index, bool pacing)
   verdict.cannot_help = verdict::cannot_help_pacing(analysis, index, nature.kind);
   set_ceiling(verdict, verdict::ceiling_without(analysis, index));
   Doubts doubts;
-  doubt_window(doubts, analysis);
-  doubt_machine(doubts, analysis);
-  doubt_count(doubts, analysis.stage(index));
-  doubt_margin(doubts, analysis, index);
-  doubt_split(doubts, analysis, index);
+  doubts.add_window(analysis);
+  doubts.add_machine(analysis);
+  doubts.add_count(analysis.stage(index));
+  doubts.add_margin(analysis, index);
+  doubts.add_split(analysis, index);
   finish(verdict, doubts,
          fmt::format(
              "{}: {} busy or due {} {} {}{}; its busy time: on_cpu {}, io_wait {}, other_wait {}, run_delay {} of "
@@ -270,8 +214,8 @@ Verdict link_verdict(const Analysis& analysis) {
   verdict.cannot_help = verdict::cannot_help_link(analysis, link);
   set_ceiling(verdict, verdict::ceiling_unhindered(analysis));
   Doubts doubts;
-  doubt_window(doubts, analysis);
-  doubt_count(doubts, analysis.stage(ends.to));
+  doubts.add_window(analysis);
+  doubts.add_count(analysis.stage(ends.to));
   if (analysis.link_loss[link] < 1.5 * verdict::kLinkLossShare) doubts.add(1, "little time is lost at the link");
   finish(
       verdict, doubts,
@@ -290,8 +234,8 @@ Verdict hand_over_verdict(const Analysis& analysis) {
   verdict.cannot_help = verdict::cannot_help_hand_over(analysis);
   set_ceiling(verdict, verdict::ceiling_unhindered(analysis));
   Doubts doubts;
-  doubt_window(doubts, analysis);
-  doubt_count(doubts, analysis.stage(*analysis.top));
+  doubts.add_window(analysis);
+  doubts.add_count(analysis.stage(*analysis.top));
   const auto& shares = analysis.stages[*analysis.top];
   if (shares.busy > verdict::kLeadingBusyShare)
     doubts.add(1, fmt::format("{} was busy {}", analysis.name(*analysis.top), percent(shares.busy)));

@@ -215,8 +215,8 @@ std::vector<std::string> link_evidence(const Analysis& analysis, std::size_t ind
                             from, to, from, seconds(analysis.stages[link.from].blocked, analysis), to,
                             seconds(analysis.stages[link.to].starved, analysis), wall(analysis)));
   out.push_back(
-      fmt::format("Neither is busy all the time ({} {}, {} {}): the chunks come in bursts that are longer than "
-                  "the {} chunks the link holds.",
+      fmt::format("Neither is busy all the time ({} {}, {} {}): the chunks come in bursts that are longer than what "
+                  "the link holds ({} at most).",
                   from, percent(analysis.stages[link.from].busy), to, percent(analysis.stages[link.to].busy),
                   link.capacity_chunks));
   if (const auto ceiling = ceiling_unhindered(analysis); ceiling.speed_up > 0)
