@@ -35,12 +35,8 @@ class Configs : public testing::TestWithParam<std::string> {
     const std::filesystem::path source(MILLRACE_SOURCE_DIR);
     std::filesystem::copy(source / "configs", tree_ / "configs", std::filesystem::copy_options::recursive);
     std::filesystem::create_directories(tree_ / "build/demo");
-    std::filesystem::create_directories(tree_ / "build/experiments");
     EXPECT_EQ(run_millrace({"generate", "nanopore", (tree_ / "build/demo/generated.fast5").string(), "--reads", "5",
                             "--genome-bases", "20000", "--mean-read-bases", "400"})
-                  .exit_code,
-              0);
-    EXPECT_EQ(run_millrace({"generate", "raw", (tree_ / "build/experiments/input.raw").string(), "--bytes", "2MiB"})
                   .exit_code,
               0);
   }
