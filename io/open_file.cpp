@@ -33,6 +33,7 @@ const Transport& transport_named(const Options& via, const std::string& key, con
                                          [&name](const Transport& transport) { return transport.name == name; });
   if (found != kTransports.end()) return *found;
   std::vector<std::string> names;
+  names.reserve(kTransports.size());
   for (const auto& transport : kTransports) names.emplace_back(transport.name);
   const std::string near = nearest(name, names);
   throw via.error_at(key, "there is no transport '" + name + "'" + (near.empty() ? "" : "; is '" + near + "' meant?"));
@@ -46,7 +47,17 @@ std::string present_transports() {
   return names;
 }
 
-/// Fills transport_requested and transport of a via: the fallback runs only when the config names one.
+/// Keys that are there for a transport that will not run, as "depth, window". They are no mistakes: the same config is
+/// meant for a version that has it.
+std::string keys_of_other_transports(const Options& via) {
+  std::string keys;
+  for (const char* const key : {"advice", "depth", "drop_behind", "scope", "step", "window"}) {
+    if (via.has(key)) keys += (keys.empty() ? "" : ", ") + std::string(key);
+  }
+  return keys;
+}
+
+/// Fills transport_requested, transport and note of a via: the fallback runs only when the config names one.
 template <typename Via>
 void choose_transport(const Options& via, Via& result) {
   result.transport_requested =
@@ -61,6 +72,9 @@ void choose_transport(const Options& via, Via& result) {
     result.transport = result.transport_requested;
   } else if (!fallback.empty()) {
     result.transport = fallback;
+    const std::string ignored = keys_of_other_transports(via);
+    result.note = "via: '" + result.transport_requested + "' is not in this version, '" + fallback + "' runs instead" +
+                  (ignored.empty() ? "" : " and has no use for " + ignored);
   } else {
     throw via.error_at("transport", "the transport '" + result.transport_requested +
                                         "' is not in this version, which has: " + present_transports() +

@@ -19,6 +19,7 @@ namespace millrace::io {
 struct ReadVia {
   std::string transport_requested = "buffered";  ///< what the config says
   std::string transport = "buffered";            ///< what will run: the same, or the fallback the config names
+  std::string note;                              ///< for Stage::plan_notes when the fallback runs, else empty
   std::uint64_t block_bytes = 16ULL << 20;       ///< preferred length of one read; never 0
   Throttle throttle;
   Fault fault;
@@ -35,6 +36,7 @@ enum class Fsync {
 struct WriteVia {
   std::string transport_requested = "buffered";
   std::string transport = "buffered";
+  std::string note;
   Fsync fsync = Fsync::close;
   std::uint64_t fsync_bytes = 256ULL << 20;  ///< used with Fsync::interval; never 0
   Throttle throttle;

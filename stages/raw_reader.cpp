@@ -46,9 +46,11 @@ std::optional<std::uint64_t> RawReader::total_chunks() const { return index_->pi
 std::optional<std::uint64_t> RawReader::total_bytes() const { return index_->bytes(); }
 
 std::vector<std::string> RawReader::plan_notes() const {
-  return {std::to_string(index_->pieces()) + " blocks of up to " + format_bytes(via_.block_bytes) + " in " +
-          std::to_string(index_->files()) + (index_->files() == 1 ? " file, " : " files, ") +
-          format_bytes(index_->bytes())};
+  std::vector<std::string> notes{std::to_string(index_->pieces()) + " blocks of up to " +
+                                 format_bytes(via_.block_bytes) + " in " + std::to_string(index_->files()) +
+                                 (index_->files() == 1 ? " file, " : " files, ") + format_bytes(index_->bytes())};
+  if (!via_.note.empty()) notes.push_back(via_.note);
+  return notes;
 }
 
 }  // namespace millrace

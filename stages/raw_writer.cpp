@@ -18,6 +18,10 @@ void RawWriter::abandon() noexcept {
 
 std::vector<Sink::Output> RawWriter::outputs() const { return output_ ? output_->outputs() : std::vector<Output>{}; }
 
+std::vector<std::string> RawWriter::plan_notes() const {
+  return via_.note.empty() ? std::vector<std::string>{} : std::vector<std::string>{via_.note};
+}
+
 std::optional<IoStats> RawWriter::io_stats() const { return output_ ? std::optional(output_->stats()) : std::nullopt; }
 
 }  // namespace millrace

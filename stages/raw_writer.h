@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "io/open_file.h"
@@ -23,6 +24,7 @@ class RawWriter final : public Sink {
 
   std::uint64_t state_bytes() const override { return io::OutputFile::state_bytes(); }
   std::optional<IoStats> io_stats() const override;
+  std::vector<std::string> plan_notes() const override;
 
  private:
   std::filesystem::path path_;

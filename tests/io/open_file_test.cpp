@@ -90,6 +90,28 @@ TEST(Via, ATransportThatIsNotThereYetNeedsAFallback) {
   }
 }
 
+TEST(Via, AFallbackHasNoUseForTheKeysOfTheWantedTransportAndSaysSo) {
+  const Options options = with_via({{"transport", "mmap"},
+                                    {"advice", "willneed"},
+                                    {"window", "16 MiB"},
+                                    {"step", "1 MiB"},
+                                    {"block", "4 MiB"},
+                                    {"depth", std::int64_t{8}},
+                                    {"fallback", "buffered"}});
+  const ReadVia via = read_via(options);
+  EXPECT_TRUE(options.unread().empty());
+  EXPECT_EQ(via.block_bytes, 4U << 20);
+  EXPECT_EQ(
+      via.note,
+      "via: 'mmap' is not in this version, 'buffered' runs instead and has no use for advice, depth, step, window");
+  EXPECT_EQ(write_via(with_via({{"transport", "direct"}, {"fallback", "buffered"}})).note,
+            "via: 'direct' is not in this version, 'buffered' runs instead");
+  EXPECT_EQ(read_via(options_of({})).note, "");
+  const Options buffered = with_via({{"advice", "willneed"}});
+  read_via(buffered);
+  EXPECT_EQ(buffered.unread().size(), 1U);
+}
+
 TEST(Via, RefusesWhatCannotBe) {
   const std::vector<std::pair<Options, std::string>> both{
       {with_via({{"transport", "bufered"}}), "there is no transport 'bufered'; is 'buffered' meant?"},
