@@ -243,7 +243,7 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& failure) {
   const CLI::App& command = innermost_command(app);
   std::string called = command.get_name();
   for (const CLI::App* above = command.get_parent(); above != nullptr; above = above->get_parent()) {
-    called = above->get_name() + " " + called;
+    called.insert(0, above->get_name() + " ");
   }
   const auto extras = app.remaining(true);
   if (!extras.empty()) {

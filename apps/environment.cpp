@@ -69,6 +69,7 @@ std::vector<std::filesystem::path> representatives(const std::vector<std::filesy
     if (std::find(files.begin(), files.end(), absolute) == files.end() && files.size() < 2) files.push_back(absolute);
   }
   std::vector<std::filesystem::path> result;
+  result.reserve(by_directory.size());
   for (const auto& [directory, files] : by_directory) result.push_back(files.size() == 1 ? files.front() : directory);
   return result;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "apps/terminal.h"
 #include "pipeline/core/units.h"
@@ -26,8 +27,8 @@ std::string amount(const Progress& progress, std::uint64_t value) {
 }
 
 std::string time_left(double seconds) {
-  const auto whole = static_cast<std::uint64_t>(seconds + 0.5);
-  constexpr std::uint64_t kHour = 3600;
+  const auto whole = std::llround(seconds);
+  constexpr long long kHour = 3600;
   if (whole >= kHour) return fmt::format("{} h {:02} min left", whole / kHour, whole % kHour / 60);
   if (whole >= 60) return fmt::format("{} min {:02} s left", whole / 60, whole % 60);
   return fmt::format("{} s left", whole);

@@ -59,7 +59,7 @@ std::string detail_text(const Registry& registry, const std::string& type) {
 }
 
 /// A cell must not end early, nor a table in the middle of it.
-std::string cell(std::string text) {
+std::string cell(const std::string& text) {
   std::string result;
   for (const char character : text) {
     if (character == '|') result += '\\';

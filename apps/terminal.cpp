@@ -39,7 +39,7 @@ void protect_standard_streams() {
     // The lowest free number is this one. Read-only, so that writing to a closed output still fails.
     if (::open("/dev/null", O_RDONLY) < 0) throw system_error("cannot open /dev/null", errno);
   }
-  std::signal(SIGPIPE, SIG_IGN);
+  if (std::signal(SIGPIPE, SIG_IGN) == SIG_ERR) throw system_error("cannot ignore SIGPIPE", errno);
 }
 
 void print(std::string_view text) {

@@ -37,8 +37,7 @@ Pipe make_pipe() {
 }
 
 /// In the child: everything up to the program's first instruction. Does not return.
-[[noreturn]] void become(const std::vector<std::string>& arguments, const Command::Settings& settings, int out,
-                         int err) {
+[[noreturn]] void become(std::vector<std::string> arguments, const Command::Settings& settings, int out, int err) {
   constexpr int kCannotStart = 127;
   constexpr uid_t kNobody = 65534;
   ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
@@ -59,7 +58,7 @@ Pipe make_pipe() {
   std::vector<char*> argv;
   std::string program = settings.program.string();
   argv.push_back(program.data());
-  for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  for (auto& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   ::execv(program.c_str(), argv.data());
   ::_exit(kCannotStart);
@@ -74,7 +73,7 @@ std::vector<std::string> CommandResult::err_lines() const {
   return lines;
 }
 
-Command::Command(std::vector<std::string> arguments, Settings settings)
+Command::Command(const std::vector<std::string>& arguments, Settings settings)
     : settings_(std::move(settings)), started_(steady_clock::now()) {
   const Pipe out = make_pipe();
   const Pipe err = make_pipe();

@@ -34,8 +34,8 @@ class Command {
     std::chrono::seconds limit{60};
   };
 
-  explicit Command(std::vector<std::string> arguments) : Command(std::move(arguments), Settings{}) {}
-  Command(std::vector<std::string> arguments, Settings settings);
+  explicit Command(const std::vector<std::string>& arguments) : Command(arguments, Settings{}) {}
+  Command(const std::vector<std::string>& arguments, Settings settings);
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
   ~Command();
@@ -59,8 +59,8 @@ class Command {
 };
 
 /// Runs the program of this build to its end.
-inline CommandResult run_millrace(std::vector<std::string> arguments, Command::Settings settings = {}) {
-  return Command(std::move(arguments), std::move(settings)).wait();
+inline CommandResult run_millrace(const std::vector<std::string>& arguments, Command::Settings settings = {}) {
+  return Command(arguments, std::move(settings)).wait();
 }
 
 /// Tells when files appear in a directory, without asking again and again.
