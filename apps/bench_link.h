@@ -12,8 +12,8 @@ namespace millrace::apps {
 struct BenchLinkArguments {
   std::uint64_t chunks = 300'000;
   std::size_t chunk_bytes = 64;
-  std::uint64_t capacity = 64;  ///< of every link, in chunks
-  std::uint32_t threads = 0;    ///< compute workers; 0 = cores this process may use
+  std::uint64_t capacity = 256;  ///< of every link, in chunks
+  std::uint32_t threads = 0;     ///< compute workers; 0 = cores this process may use
   int repeats = 9;
   std::uint64_t seed = 1;      ///< of the order within each repeat
   std::filesystem::path json;  ///< empty = none

@@ -163,6 +163,17 @@ void FlowState::settle(std::int64_t now_ns) {
   if (open_ != WaitLedger::kNone) refresh(std::exchange(open_, WaitLedger::kNone), now_ns);
 }
 
+bool FlowState::worth_waking(std::size_t index) const {
+  const StageEntry& stage = stages_[index];
+  if (stage.input_ended) return true;
+  const auto half_full = [this](std::size_t link) { return links_[link].body->half_full(); };
+  const auto half_empty = [this](std::size_t link) { return links_[link].body->half_empty(); };
+  const auto& inputs = stage.shape.inputs;
+  const auto& outputs = stage.shape.outputs;
+  return (inputs.empty() || std::any_of(inputs.begin(), inputs.end(), half_full)) &&
+         std::all_of(outputs.begin(), outputs.end(), half_empty);
+}
+
 // --- a turn starts -------------------------------------------------------------------------------------------------
 
 Firing* FlowState::claim(std::size_t index, std::uint32_t slot, std::uint32_t most, std::int64_t now_ns) {
@@ -253,9 +264,9 @@ std::uint32_t FlowState::claim_inputs(StageEntry& stage, Firing& firing, std::ui
       --stage.arrival_count;
     }
     stage.counters.bytes_in += link.leave(now_ns);
-    if (!link.may_pop_outside()) firing.inputs.push_back(link.pop());
     ++count;
   }
+  if (!link.may_pop_outside()) link.pop(count, firing.inputs);
   stage.counters.chunks_in += count;
   return count;
 }
@@ -280,8 +291,7 @@ void FlowState::release(const StageEntry& stage, std::uint64_t chunks, std::int6
 void FlowState::take_inputs(Firing& firing) {
   if (firing.kind != Firing::Kind::call || stages_[firing.stage].shape.role == Role::source) return;
   Link& link = *links_[firing.input_link].body;
-  if (!link.may_pop_outside()) return;
-  for (std::uint32_t i = 0; i < firing.count; ++i) firing.inputs.push_back(link.pop());
+  if (link.may_pop_outside()) link.pop(firing.count, firing.inputs);
 }
 
 // --- a turn ends ---------------------------------------------------------------------------------------------------
@@ -297,8 +307,11 @@ void FlowState::give_outputs(Firing& firing) {
   }
   for (Chunk& chunk : firing.outputs) {
     chunk.set_sequence(stage.next_sequence++);
-    for (std::size_t i = 0; i + 1 < links.size(); ++i) links_[links[i]].body->push(Chunk(chunk));
-    links_[links.back()].body->push(std::move(chunk));
+    for (std::size_t i = 0; i + 1 < links.size(); ++i) {
+      Chunk copy(chunk);
+      links_[links[i]].body->push(copy);
+    }
+    links_[links.back()].body->push(chunk);
   }
   firing.outputs.clear();
   firing.pushed = true;
@@ -420,7 +433,8 @@ void FlowState::enter(std::size_t index, Chunk* chunk, std::uint64_t bytes, std:
     link.count_drop();
     if (link.when_full() == WhenFull::drop_newest || link.waiting() == 0) return;
     link.leave(now_ns);
-    link.pop();
+    link.pop(1, dropped_);
+    dropped_.clear();
     if (!consumer.arrivals.empty()) {
       // The oldest arrival of this link goes; the others keep their order.
       std::uint64_t at = 0;
@@ -433,7 +447,7 @@ void FlowState::enter(std::size_t index, Chunk* chunk, std::uint64_t bytes, std:
       --consumer.arrival_count;
     }
   }
-  if (chunk != nullptr) link.push(std::move(*chunk));
+  if (chunk != nullptr) link.push(*chunk);
   link.enter(bytes, true, now_ns);
   if (!consumer.arrivals.empty()) {
     consumer.arrivals[(consumer.first_arrival + consumer.arrival_count) % consumer.arrivals.size()] = index;
@@ -471,7 +485,8 @@ void FlowState::discard(std::int64_t now_ns) {
   for (auto& entry : links_) {
     while (entry.body->waiting() != 0) {
       entry.body->leave(now_ns);
-      entry.body->pop();
+      entry.body->pop(1, dropped_);
+      dropped_.clear();
       ++stages_[entry.to].counters.discarded;
     }
   }

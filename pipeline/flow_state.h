@@ -104,6 +104,9 @@ class FlowState {
   bool ended(std::size_t stage) const { return stages_[stage].ended; }
   std::size_t ended_stages() const { return ended_stages_; }
   bool all_ended() const { return ended_stages_ == stages_.size(); }
+  /// True when the links around the stage are at least half on the side that lets it work: half full before it, half
+  /// empty behind it.
+  bool worth_waking(std::size_t stage) const;
   /// Idle slots with a turn waiting for them.
   std::uint32_t ready(std::size_t stage) const { return ledger_.state(stage).counts.ready; }
 
@@ -191,6 +194,7 @@ class FlowState {
   std::vector<StageEntry> stages_;
   std::vector<LinkEntry> links_;
   std::vector<std::uint64_t> fireable_;
+  std::vector<Chunk> dropped_;  // on their way out; kept for its memory
   std::size_t ended_stages_ = 0;
   std::size_t open_ = WaitLedger::kNone;  // stage whose state complete() left open
   WaitLedger ledger_;

@@ -1,7 +1,5 @@
 #include "pipeline/graph.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <bit>
 #include <exception>
@@ -23,9 +21,17 @@ constexpr std::int64_t kTurnNs = 4'000;
 constexpr std::int64_t kSoonBackNs = 10'000;
 /// How a past long call counts: its memory fades by this fraction per turn.
 constexpr std::int64_t kExpectedDecay = 16;
-/// An own thread with nothing to do offers its core this many times before it sleeps. A yield costs 0.3 us when nobody
-/// wants the core; sleep and wake-up cost 6 us.
-constexpr int kYieldsBeforeSleep = 16;
+/// Wake-ups may be put off for this long by somebody who is in the middle of short turns: the sleeper then finds more
+/// than one chunk, and one wake-up (2 us for the waker, 6 us until the sleeper runs) serves them all.
+constexpr std::int64_t kPutOffNs = 10'000;
+/// A thread with nothing to do looks this many times again before it sleeps, about 1 us.
+constexpr int kLooksBeforeSleep = 20;
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
 
 Error as_error(const std::exception_ptr& thrown) {
   try {
@@ -183,7 +189,7 @@ void Graph::run_own_thread(OwnThread& self) {
       ++stages_[self.stage].threads_parked;
       parked_stages_[self.stage / 64] |= std::uint64_t{1} << (self.stage % 64);
     }
-    find_errands(errands);
+    find_errands(firing, now_ns, errands);
     lock.unlock();
     run_errands(errands);
     if (firing == nullptr) {
@@ -204,7 +210,7 @@ void Graph::run_own_thread(OwnThread& self) {
 }
 
 void Graph::wait_for_signal(OwnThread& self) {
-  for (int i = 0; i < kYieldsBeforeSleep && self.signal.load(std::memory_order_acquire) == 0; ++i) sched_yield();
+  for (int i = 0; i < kLooksBeforeSleep && self.signal.load(std::memory_order_acquire) == 0; ++i) pause_briefly();
   self.signal.wait(0, std::memory_order_acquire);
   self.signal.store(0, std::memory_order_relaxed);
 }
@@ -222,7 +228,7 @@ void Graph::work(std::size_t stage) {
     stage = firing->stage;
     const bool soon_back = stages_[stage].expected_ns * firing->count < kSoonBackNs;
     workers_soon_back_ += soon_back ? 1 : 0;
-    find_errands(errands);
+    find_errands(firing, now_ns, errands);
     lock.unlock();
     run_errands(errands);
     now_ns = execute(*firing, tally, error);
@@ -303,7 +309,7 @@ void Graph::conclude(Firing& firing, const BusyTally& tally, const std::optional
 }
 
 void Graph::leave(Errands& errands) {
-  find_errands(errands);
+  find_errands(nullptr, last_progress_ns(), errands);
   if (--inside_ != 0) return;
   end_ns_ = clock_.now_ns();
   errands.done = true;
@@ -311,14 +317,15 @@ void Graph::leave(Errands& errands) {
 
 // --- whom to wake --------------------------------------------------------------------------------------------------
 
-void Graph::find_errands(Errands& errands) {
-  flow_.settle(last_progress_ns());
+void Graph::find_errands(const Firing* next, std::int64_t now_ns, Errands& errands) {
+  flow_.settle(now_ns);
   if (stopped_) {
     for (std::size_t i = 0; i < stages_.size(); ++i) wake_parked(i, plan_.stages[i].slots(), errands);
     return;
   }
-  wake_fireable(errands);
-  call_workers(errands);
+  const bool put_off = may_put_off(next, now_ns);
+  wake_fireable(put_off, errands);
+  call_workers(put_off, errands);
   if (flow_.ended_stages() != ended_seen_) {
     ended_seen_ = flow_.ended_stages();
     for (std::size_t i = 0; i < stages_.size(); ++i) {
@@ -327,15 +334,26 @@ void Graph::find_errands(Errands& errands) {
   }
 }
 
-void Graph::wake_fireable(Errands& errands) {
+/// Whoever goes on with a short turn will be back here soon, and may leave sleepers asleep until then.
+bool Graph::may_put_off(const Firing* next, std::int64_t now_ns) {
+  if (next == nullptr || stages_[next->stage].expected_ns == 0 ||
+      stages_[next->stage].expected_ns * next->count >= kSoonBackNs) {
+    put_off_since_ns_ = 0;
+    return false;
+  }
+  if (put_off_since_ns_ == 0) put_off_since_ns_ = now_ns;
+  if (now_ns - put_off_since_ns_ < kPutOffNs) return true;
+  put_off_since_ns_ = 0;
+  return false;
+}
+
+void Graph::wake_fireable(bool put_off, Errands& errands) {
   for (std::size_t word = 0; word < flow_.words(); ++word) {
     std::uint64_t candidates = flow_.fireable(word) & parked_stages_[word];
     while (candidates != 0) {
       const std::size_t stage = word * 64 + static_cast<std::size_t>(std::countr_zero(candidates));
       candidates &= candidates - 1;
-      // Threads that are awake will come for their turns; only what they leave is worth a wake-up.
-      const std::uint32_t ready = flow_.ready(stage);
-      wake_parked(stage, ready, errands);
+      if (!put_off || flow_.worth_waking(stage)) wake_parked(stage, flow_.ready(stage), errands);
     }
   }
 }
@@ -353,10 +371,11 @@ void Graph::wake_parked(std::size_t index, std::uint32_t most, Errands& errands)
   if (stage.threads_parked == 0) parked_stages_[index / 64] &= ~(std::uint64_t{1} << (index % 64));
 }
 
-void Graph::call_workers(Errands& errands) {
+void Graph::call_workers(bool put_off, Errands& errands) {
   std::uint32_t turns = 0;
   std::int64_t backlog_ns = 0;
   std::size_t nearest_sink = 0;
+  bool pressing = !put_off;
   for (std::size_t word = 0; word < flow_.words(); ++word) {
     std::uint64_t candidates = flow_.fireable(word) & transforms_[word];
     while (candidates != 0) {
@@ -366,9 +385,11 @@ void Graph::call_workers(Errands& errands) {
       turns += ready;
       // A stage that never ran yet may take any time.
       backlog_ns += ready * (stages_[stage].expected_ns == 0 ? kSoonBackNs : stages_[stage].expected_ns);
+      pressing = pressing || flow_.worth_waking(stage);
       nearest_sink = stage;
     }
   }
+  if (!pressing && backlog_ns < kSoonBackNs) return;
   while (workers_active_ < plan_.threads && workers_starting_ < turns) {
     const bool cared_for = workers_soon_back_ + workers_starting_ != 0;
     if (cared_for && backlog_ns < kSoonBackNs) return;
@@ -410,8 +431,9 @@ void Graph::drain() {
   {
     const std::lock_guard lock(mutex_);
     draining_ = true;
-    flow_.drain(clock_.now_ns());
-    find_errands(errands);
+    const std::int64_t now_ns = clock_.now_ns();
+    flow_.drain(now_ns);
+    find_errands(nullptr, now_ns, errands);
   }
   run_errands(errands);
 }
@@ -421,7 +443,7 @@ void Graph::stop(const Error* failure) {
   {
     const std::lock_guard lock(mutex_);
     stop_locked(failure, errands);
-    find_errands(errands);
+    find_errands(nullptr, clock_.now_ns(), errands);
   }
   run_errands(errands);
 }

@@ -109,10 +109,12 @@ class Graph {
   void conclude(Firing& firing, const BusyTally& tally, const std::optional<Error>& error, std::int64_t now_ns,
                 Errands& errands);
   void stop_locked(const Error* failure, Errands& errands);
-  void find_errands(Errands& errands);
-  void wake_fireable(Errands& errands);
+  /// `next`: the turn that the caller goes on with, or null when it will sleep or leave.
+  void find_errands(const Firing* next, std::int64_t now_ns, Errands& errands);
+  bool may_put_off(const Firing* next, std::int64_t now_ns);
+  void wake_fireable(bool put_off, Errands& errands);
   void wake_parked(std::size_t stage, std::uint32_t most, Errands& errands);
-  void call_workers(Errands& errands);
+  void call_workers(bool put_off, Errands& errands);
   void leave(Errands& errands);
   BusySplit split(std::size_t stage, std::int64_t busy_ns) const { return split_busy(busy_ns, stages_[stage].tally); }
   StageReport stage_report(std::size_t stage, std::int64_t end_ns) const;
@@ -142,6 +144,7 @@ class Graph {
   std::uint32_t workers_active_ = 0;     // asked for and not left yet
   std::uint32_t workers_starting_ = 0;   // of these, not arrived yet
   std::uint32_t workers_soon_back_ = 0;  // of these, in a turn that is expected to be short
+  std::int64_t put_off_since_ns_ = 0;    // since when a wake-up is being put off; 0 = none is
   bool stopped_ = false;
   std::optional<Error> failure_;
   std::size_t inside_ = 0;  // own threads and workers that have not left

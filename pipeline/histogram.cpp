@@ -22,10 +22,10 @@ std::int64_t Histogram::top_of(std::size_t bucket) {
   return static_cast<std::int64_t>(((step + 1) << shift) - 1);
 }
 
-void Histogram::record(std::int64_t value_ns) {
+void Histogram::record(std::int64_t value_ns, std::uint64_t times) {
   value_ns = std::max<std::int64_t>(value_ns, 0);
-  ++buckets_[bucket_of(static_cast<std::uint64_t>(value_ns))];
-  ++count_;
+  buckets_[bucket_of(static_cast<std::uint64_t>(value_ns))] += times;
+  count_ += times;
   max_ns_ = std::max(max_ns_, value_ns);
 }
 

@@ -9,8 +9,8 @@ namespace millrace {
 /// quantiles are exact to 3.2 % from 1 ns to 2^62 ns in 15 KiB without allocation. One thread at a time.
 class Histogram {
  public:
-  /// Negative values count as 0.
-  void record(std::int64_t value_ns);
+  /// Negative values count as 0. `times`: how many equal values.
+  void record(std::int64_t value_ns, std::uint64_t times = 1);
   void add(const Histogram& other);
 
   std::uint64_t count() const { return count_; }

@@ -23,15 +23,15 @@ Link::Link(const Bounds& bounds, std::uint32_t producer_slots, std::uint32_t con
       sizes_(bounds.chunks + 1),
       since_ns_(start_ns) {}
 
-void Link::push(Chunk&& chunk) {
-  if (!ring_.push(Cell(std::move(chunk)))) throw Error("internal: the ring of a link is smaller than its account");
+void Link::push(Chunk& chunk) {
+  if (!ring_.push(Cell(chunk))) throw Error("internal: the ring of a link is smaller than its account");
 }
 
-Chunk Link::pop() {
-  Chunk chunk;
-  if (ring_.consume_one([&chunk](Cell& cell) { chunk = std::move(cell.chunk); }) == 0)
-    throw Error("internal: the ring of a link is emptier than its account");
-  return chunk;
+void Link::pop(std::uint32_t count, std::vector<Chunk>& chunks) {
+  const auto take = [&chunks](Cell& cell) { chunks.push_back(std::move(cell.chunk)); };
+  for (; count != 0; --count) {
+    if (ring_.consume_one(take) == 0) throw Error("internal: the ring of a link is emptier than its account");
+  }
 }
 
 std::uint64_t Link::credits() const {

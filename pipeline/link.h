@@ -44,9 +44,9 @@ class Link {
   bool may_pop_outside() const { return pop_outside_; }
 
   // --- the ring
-  void push(Chunk&& chunk);
-  /// Pops a chunk that claim() counted out before.
-  Chunk pop();
+  void push(Chunk& chunk);  ///< moves from `chunk`
+  /// Pops `count` chunks, which were counted out before, to the end of `chunks`.
+  void pop(std::uint32_t count, std::vector<Chunk>& chunks);
 
   // --- the account
   std::uint64_t waiting() const { return waiting_; }
@@ -74,6 +74,8 @@ class Link {
   /// True when a chunk that enters now would exceed a bound.
   bool full() const { return waiting_ >= bounds_.chunks || waiting_bytes_ >= bounds_.bytes; }
   void count_drop() { ++dropped_; }
+  bool half_full() const { return 2 * waiting_ >= bounds_.chunks || 2 * waiting_bytes_ >= bounds_.bytes; }
+  bool half_empty() const { return lossy() || (2 * waiting_ <= bounds_.chunks && 2 * waiting_bytes_ <= bounds_.bytes); }
 
   // --- occupancy
   struct Occupancy {
@@ -88,17 +90,18 @@ class Link {
 
  private:
   /// Boost 1.74's ring can only copy its elements, and a copied chunk would count its buffer up and down again for
-  /// nothing: copying a Cell moves the chunk out of the original.
+  /// nothing. A Cell made for pushing holds no chunk but says where one is; its copy in the ring moves it from there.
   struct Cell {
     Cell() = default;
-    explicit Cell(Chunk&& moved) : chunk(std::move(moved)) {}
-    Cell(const Cell& other) : chunk(std::move(other.chunk)) {}
+    explicit Cell(Chunk& from) : source(&from) {}
+    Cell(const Cell& other) : chunk(std::move(*other.source)) {}
     Cell& operator=(const Cell& other) {
-      if (this != &other) chunk = std::move(other.chunk);
+      if (this != &other) chunk = std::move(*other.source);
       return *this;
     }
     ~Cell() = default;
-    mutable Chunk chunk;
+    Chunk chunk;
+    Chunk* source = &chunk;
   };
 
   void settle(std::int64_t now_ns);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stop_token>
 
 #include "pipeline/core/clock.h"
@@ -48,12 +49,13 @@ class StageRunner {
   /// When the latest call ended.
   std::int64_t last_ns() const { return last_ns_; }
 
-  /// Wall time of every single call so far; for the end of the run.
+  /// Wall time of every call so far, the calls of long turns at their mean; for the end of the run.
   const Histogram& call_times() const { return call_times_; }
 
  private:
   void make_calls(Firing& firing, Sink::End end);
   void one_call(Firing& firing, std::uint32_t n, Sink::End end);
+  std::optional<Chunk> ask_for_output(Firing& firing, std::uint32_t n);
   bool worth_sampling();
 
   Stage& stage_;

@@ -55,11 +55,10 @@ Buffer Buffer::slice(std::size_t offset, std::size_t bytes) const {
   return part;
 }
 
-void Buffer::release() noexcept {
+void Buffer::give_back() noexcept {
   BufferBlock* const block = std::exchange(block_, nullptr);
   data_ = nullptr;
   size_ = 0;
-  if (block == nullptr) return;
   // The sole owner needs no locked instruction: nobody else can add a user to a block that it cannot see.
   if (block->users.load(std::memory_order_acquire) == 1 || block->users.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     block->lender->take_back(*block);

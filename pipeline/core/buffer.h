@@ -60,9 +60,13 @@ class Buffer {
   Buffer slice(std::size_t offset, std::size_t bytes) const;
 
   /// Gives the handle back early; the buffer is empty afterwards.
-  void release() noexcept;
+  void release() noexcept {
+    if (block_ != nullptr) give_back();
+  }
 
  private:
+  void give_back() noexcept;
+
   BufferBlock* block_ = nullptr;
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
