@@ -40,6 +40,7 @@ void protect_standard_streams() {
     if (::open("/dev/null", O_RDONLY) < 0) throw system_error("cannot open /dev/null", errno);
   }
   if (std::signal(SIGPIPE, SIG_IGN) == SIG_ERR) throw system_error("cannot ignore SIGPIPE", errno);
+  if (std::signal(SIGXFSZ, SIG_IGN) == SIG_ERR) throw system_error("cannot ignore SIGXFSZ", errno);
 }
 
 void print(std::string_view text) {

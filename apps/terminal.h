@@ -7,7 +7,8 @@
 namespace millrace::apps {
 
 /// Makes the three standard descriptors safe to use: one that the caller closed is opened on /dev/null, so that no
-/// data file gets its number, and a reader of ours that goes away is an error of the write instead of a signal.
+/// data file gets its number, and a reader of ours that goes away is an error of the write instead of a signal, as is
+/// a file that reaches the limit of `ulimit -f`.
 void protect_standard_streams();
 
 /// Writes all of `text` to standard output, unbuffered. Error when it cannot, also when nobody reads it any more.

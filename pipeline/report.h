@@ -156,7 +156,7 @@ struct Loss {
 };
 
 struct MemoryReport {
-  std::uint64_t planned_bytes = 0;
+  std::uint64_t planned_bytes = 0;  ///< the plan's sum and what the program had resident before the run
   std::uint64_t budget_bytes = 0;
   std::uint64_t peak_rss_bytes = 0;
   std::uint64_t allocations_after_warm_up = 0;  ///< pool buffers newly made after the first tenth of the chunks

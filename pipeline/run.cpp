@@ -3,10 +3,12 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <fstream>
 #include <optional>
 #include <utility>
 
@@ -188,15 +190,25 @@ class Watch {
   bool explained_ = false;
 };
 
+/// Resident memory of the process now (second field of /proc/self/statm, pages); 0 when it cannot be read.
+std::uint64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t size_pages = 0;
+  std::uint64_t resident_pages = 0;
+  statm >> size_pages >> resident_pages;
+  return resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
 std::uint64_t peak_rss_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-void add_memory(RunReport& report, const Plan& plan, std::uint64_t allocations_after_warm_up) {
+void add_memory(RunReport& report, const Plan& plan, std::uint64_t program_bytes,
+                std::uint64_t allocations_after_warm_up) {
   MemoryReport& memory = report.memory;
-  memory.planned_bytes = plan.memory.total_bytes;
+  memory.planned_bytes = plan.memory.total_bytes + program_bytes;
   memory.budget_bytes = plan.memory.budget_bytes;
   memory.peak_rss_bytes = peak_rss_bytes();
   memory.allocations_after_warm_up = allocations_after_warm_up;
@@ -237,6 +249,7 @@ RunOutcome run(Plan plan, const RunSettings& settings) {
   report.started = utc_now();
   report.config_json = plan.config_json;
 
+  const std::uint64_t program_bytes = resident_bytes();
   // On the heap because threads that never come back keep using them: then both are left behind.
   auto kept_plan = std::make_unique<Plan>(std::move(plan));
   auto graph = std::make_unique<Graph>(*kept_plan, settings, clock);
@@ -249,7 +262,7 @@ RunOutcome run(Plan plan, const RunSettings& settings) {
   graph->fill_report(report);
   report.samples = std::move(watch.samples());
   report.sample_interval_ns = watch.sample_interval_ns();
-  add_memory(report, *kept_plan, watch.allocations_after_warm_up());
+  add_memory(report, *kept_plan, program_bytes, watch.allocations_after_warm_up());
   if (outcome.stuck.empty()) {
     add_outputs(report, *kept_plan);
     add_ledger_cost(report, *graph, clock);
