@@ -11,6 +11,7 @@
 #include <fstream>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "pipeline/graph.h"
 #include "pipeline/ledger_cost.h"
@@ -239,6 +240,12 @@ void add_ledger_cost(RunReport& report, const Graph& graph, Clock& clock) {
   report.ledger_cost = calibrate_ledger(clock, tally.calls, tally.turns, tally.samples, busy_ns);
 }
 
+/// Keeps what threads that never come back go on using, until the process ends.
+void leave_behind(std::unique_ptr<Plan> plan, std::unique_ptr<Graph> graph) {
+  static auto* const kept = new std::vector<std::pair<std::unique_ptr<Plan>, std::unique_ptr<Graph>>>;
+  kept->emplace_back(std::move(plan), std::move(graph));
+}
+
 }  // namespace
 
 RunOutcome run(Plan plan, const RunSettings& settings) {
@@ -268,8 +275,7 @@ RunOutcome run(Plan plan, const RunSettings& settings) {
     add_ledger_cost(report, *graph, clock);
     kept_plan->stages.clear();  // before the pools: a stage may still hold a buffer
   } else {
-    static_cast<void>(graph.release());
-    static_cast<void>(kept_plan.release());
+    leave_behind(std::move(kept_plan), std::move(graph));
   }
   return outcome;
 }

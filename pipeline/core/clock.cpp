@@ -24,6 +24,7 @@ namespace {
 __extension__ using Wide = unsigned __int128;  // 64 x 64 bits without overflow
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+constexpr std::int64_t kLongestWaitNs = 3600 * kNsPerSecond;
 
 std::int64_t read_clock(clockid_t id) {
   timespec t{};
@@ -101,7 +102,9 @@ class MonotonicClock final : public Clock {
       const std::int64_t left = deadline_ns - now_ns();
       if (left <= 0) return true;
       if (stop.stop_requested()) return false;
-      woken.wait_for(lock, stop, std::chrono::nanoseconds(left), [&stop] { return stop.stop_requested(); });
+      // In pieces: the library adds the time to its own clock's, which must not overflow.
+      const auto piece = std::min(left, kLongestWaitNs);
+      woken.wait_for(lock, stop, std::chrono::nanoseconds(piece), [&stop] { return stop.stop_requested(); });
     }
   }
 

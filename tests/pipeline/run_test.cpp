@@ -415,19 +415,19 @@ TEST(Run, AStopEndsASleepingStageAtOnce) {
 
 TEST(Run, AStageThatHangsIsNamedAndLeftBehind) {
   // What a stuck call may still touch lives as long as the process.
-  auto* const collected = new Collected;
-  auto* const gate = new Gate;
+  static Collected collected;
+  static Gate gate;
   std::vector<std::string> notices;
   RunSettings settings;
   settings.on_notice = [&notices](const std::string& notice) { notices.push_back(notice); };
   const RunOutcome outcome = run(PlanBuilder()
                                      .stall_timeout(std::chrono::milliseconds(50))
                                      .stage("read", 1, {}, numbers(10))
-                                     .stage("hang", 1, {"read"}, each([gate](Chunk chunk) {
-                                              gate->wait();
+                                     .stage("hang", 1, {"read"}, each([](Chunk chunk) {
+                                              gate.wait();
                                               return std::optional(std::move(chunk));
                                             }))
-                                     .stage("write", 1, {"hang"}, collect(*collected))
+                                     .stage("write", 1, {"hang"}, collect(collected))
                                      .build(),
                                  settings);
   EXPECT_EQ(outcome.report.status, "stalled");
@@ -435,7 +435,7 @@ TEST(Run, AStageThatHangsIsNamedAndLeftBehind) {
   EXPECT_NE(outcome.report.error.find("hang: 1 of its slots in a call"), std::string::npos) << outcome.report.error;
   EXPECT_NE(outcome.report.error.find("write: 1 of its slots starved by hang"), std::string::npos);
   EXPECT_EQ(notices.size(), 1U);
-  gate->open();
+  gate.open();
 }
 
 TEST(Run, CountsWhatMeasuringCost) {

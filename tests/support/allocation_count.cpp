@@ -4,9 +4,19 @@
 #include <cstdlib>
 #include <new>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MILLRACE_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MILLRACE_SANITIZED 1
+#endif
+#endif
+
 namespace {
 
 thread_local std::uint64_t allocations = 0;
+
+#if !defined(MILLRACE_SANITIZED)
 
 void* counted(std::size_t bytes, std::size_t alignment) {
   ++allocations;
@@ -20,9 +30,11 @@ void* counted_or_throw(std::size_t bytes, std::size_t alignment) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
+#endif
 
 }  // namespace
 
+#if !defined(MILLRACE_SANITIZED)
 // The array forms and the nothrow scalar forms of the library call these.
 void* operator new(std::size_t bytes) { return counted_or_throw(bytes, 0); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
@@ -36,6 +48,7 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+#endif
 
 namespace millrace::test {
 
