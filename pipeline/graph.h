@@ -61,6 +61,8 @@ class Graph {
 
   Sample sample();
   std::uint64_t allocations() const;
+  /// State changes that the ledger booked; after the end.
+  std::uint64_t ledger_changes() const { return flow_.ledger().changes(); }
   /// What all stages' calls cost together; after the end.
   BusyTally total_tally() const;
   /// One line that says what every stage does and who waits for whom.

@@ -237,7 +237,7 @@ void add_ledger_cost(RunReport& report, const Graph& graph, Clock& clock) {
   std::int64_t busy_ns = 0;
   for (const StageReport& stage : report.stages) busy_ns += stage.time.busy_ns;
   const BusyTally tally = graph.total_tally();
-  report.ledger_cost = calibrate_ledger(clock, tally.calls, tally.turns, tally.samples, busy_ns);
+  report.ledger_cost = calibrate_ledger(clock, tally.calls, graph.ledger_changes(), tally.samples, busy_ns);
 }
 
 /// Keeps what threads that never come back go on using, until the process ends.

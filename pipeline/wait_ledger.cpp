@@ -32,6 +32,7 @@ WaitLedger::WaitLedger(std::vector<std::uint32_t> slots_by_stage, std::vector<Li
 void WaitLedger::set(std::size_t stage, std::int64_t at_ns, const State& state, std::uint64_t chunk) {
   StageEntry& entry = stages_[stage];
   if (entry.state == state) return;
+  ++changes_;
   at_ns = std::max(at_ns, latest_ns_);
   latest_ns_ = at_ns;
   settle_blame(at_ns);

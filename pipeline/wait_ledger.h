@@ -77,6 +77,8 @@ class WaitLedger {
   /// The stages that `stage` waits for, nearest first; empty when it does not wait.
   std::vector<Stall::Link> cause_chain(std::size_t stage) const;
   std::int64_t latest_ns() const { return latest_ns_; }
+  /// Calls of set() that changed something so far.
+  std::uint64_t changes() const { return changes_; }
 
  private:
   struct StageEntry {
@@ -104,6 +106,7 @@ class WaitLedger {
   std::vector<LinkEntry> links_;
   std::vector<Stall> stalls_;  // unordered, at most kStallsKept
   std::int64_t shortest_kept_ns_ = 0;
+  std::uint64_t changes_ = 0;
   std::int64_t blame_since_ns_;
   std::int64_t latest_ns_;
 };

@@ -136,7 +136,8 @@ TEST(Run, LetsOneChunkLargerThanTheByteBoundPass) {
                                  {});
   EXPECT_EQ(outcome.report.status, "ok");
   EXPECT_EQ(collected.numbers, up_to(20));
-  for (const LinkReport& link : outcome.report.links) EXPECT_EQ(link.max_chunks, 1U);
+  EXPECT_EQ(outcome.report.links[0].max_chunks, 1U);
+  EXPECT_LE(outcome.report.links[1].max_chunks, 2U) << "two slots may both have fired while the link was empty";
 }
 
 TEST(Run, FansOutAndInAndCountsTheCopyOfASharedBuffer) {
