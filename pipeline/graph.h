@@ -26,7 +26,7 @@ namespace millrace {
 
 /// A pipeline that runs: the threads around a FlowState. Every slot of a source or sink is a thread of its own, because
 /// it blocks in the kernel; transforms are fired by the workers of an arena. One lock guards the FlowState; it is held
-/// for about 0.1 us per turn and never during a call.
+/// briefly, once per turn, and never during a call.
 ///
 /// A worker that ends a turn goes on with whatever transform can fire now, the one nearest to the sink first: no task
 /// is spawned and nobody is woken for what a running worker will do next anyway.
