@@ -72,7 +72,6 @@ class Memory {
 /// Header of a block, on a cache line of its own: the threads at both ends of a link write it.
 struct alignas(kCacheLine) Node : BufferBlock {
   std::atomic<std::uint32_t> next{kNone};  // index of the node below in the stack of free ones
-  std::uint32_t index = kNone;             // kNone: lent once, freed when it comes back
 };
 static_assert(sizeof(Node) == kCacheLine);
 
@@ -135,7 +134,7 @@ class BufferPool::Core final : public Lender {
 
   void take_back(BufferBlock& block) noexcept override {
     auto& node = static_cast<Node&>(block);
-    if (node.index != kNone) [[likely]] {
+    if (node.id != kNone) [[likely]] {
       push(node);
       return;
     }
@@ -161,7 +160,7 @@ class BufferPool::Core final : public Lender {
 
   void adopt(Node& node, std::uint32_t index) {
     node.lender = this;
-    node.index = index;
+    node.id = index;
     nodes_[index].store(&node, std::memory_order_relaxed);  // the push that follows releases it
   }
 
@@ -169,7 +168,7 @@ class BufferPool::Core final : public Lender {
     std::uint64_t head = head_.load(std::memory_order_relaxed);
     do {
       node.next.store(index_of(head), std::memory_order_relaxed);
-    } while (!head_.compare_exchange_weak(head, changed(head, node.index), std::memory_order_release,
+    } while (!head_.compare_exchange_weak(head, changed(head, node.id), std::memory_order_release,
                                           std::memory_order_relaxed));
   }
 

@@ -50,8 +50,8 @@ Buffer BufferedReader::read(Extent extent) {
       .at_offset(place);
 }
 
-BufferedWriter::BufferedWriter(std::filesystem::path path, std::string requested)
-    : path_(std::move(path)), file_(create_output(path_)) {
+BufferedWriter::BufferedWriter(FileDescriptor file, std::filesystem::path path, std::string requested)
+    : path_(std::move(path)), file_(std::move(file)) {
   stats_.transport_requested = std::move(requested);
   stats_.transport_used = "buffered";
 }

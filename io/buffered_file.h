@@ -23,6 +23,7 @@ class BufferedReader final : public Reader {
   Buffer read(Extent extent) override;
   std::uint64_t size() const override { return size_; }
   const std::filesystem::path& path() const override { return path_; }
+  int descriptor() const override { return file_.get(); }
   IoStats stats() const override { return stats_; }
 
  private:
@@ -35,8 +36,8 @@ class BufferedReader final : public Reader {
 /// pwrite(2) through the page cache. Promises and errors of Writer.
 class BufferedWriter final : public Writer {
  public:
-  /// Creates the file. Error with the path as create_output().
-  explicit BufferedWriter(std::filesystem::path path, std::string requested = "buffered");
+  /// `path`: for errors.
+  BufferedWriter(FileDescriptor file, std::filesystem::path path, std::string requested = "buffered");
 
   void write(std::uint64_t offset, std::span<const std::byte> bytes) override;
   void sync() override;

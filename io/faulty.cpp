@@ -38,13 +38,30 @@ FaultyWriter::FaultyWriter(std::unique_ptr<Writer> inner, Fault fault) : inner_(
 void FaultyWriter::write(std::uint64_t offset, std::span<const std::byte> bytes) {
   if (failure_) throw *failure_;
   ++writes_;
+  fail_at_fault(offset, bytes);
+  inner_->write(offset, bytes);
+}
+
+/// When the fault is in this write: writes what lies before it, and fails.
+void FaultyWriter::fail_at_fault(std::uint64_t offset, std::span<const std::byte> bytes) {
   const bool breaks_writes = fault_.kind == Fault::Kind::eio || fault_.kind == Fault::Kind::enospc;
   if (breaks_writes && hits(fault_, writes_, offset, bytes.size())) {
     const std::uint64_t place = fault_.at_call ? offset : fault_.at_bytes;
     inner_->write(offset, bytes.first(static_cast<std::size_t>(place - offset)));
     fail(system_error("cannot write", fault_.kind == Fault::Kind::eio ? EIO : ENOSPC).at_offset(place));
   }
-  inner_->write(offset, bytes);
+}
+
+void FaultyWriter::submit(std::uint64_t offset, Buffer buffer) {
+  if (failure_) throw *failure_;
+  ++writes_;
+  fail_at_fault(offset, buffer.bytes());
+  inner_->submit(offset, std::move(buffer));
+}
+
+void FaultyWriter::flush() {
+  if (failure_) throw *failure_;
+  inner_->flush();
 }
 
 void FaultyWriter::sync() {

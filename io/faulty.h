@@ -35,8 +35,11 @@ class FaultyReader final : public Reader {
   FaultyReader(std::unique_ptr<Reader> inner, Fault fault);
 
   Buffer read(Extent extent) override;
+  void announce(Extent extent) override { inner_->announce(extent); }
   std::uint64_t size() const override { return inner_->size(); }
   const std::filesystem::path& path() const override { return inner_->path(); }
+  Lookahead lookahead() const override { return inner_->lookahead(); }
+  int descriptor() const override { return inner_->descriptor(); }
   IoStats stats() const override { return inner_->stats(); }
 
  private:
@@ -52,11 +55,14 @@ class FaultyWriter final : public Writer {
   FaultyWriter(std::unique_ptr<Writer> inner, Fault fault);
 
   void write(std::uint64_t offset, std::span<const std::byte> bytes) override;
+  void submit(std::uint64_t offset, Buffer buffer) override;
+  void flush() override;
   void sync() override;
   const std::filesystem::path& path() const override { return inner_->path(); }
   IoStats stats() const override { return inner_->stats(); }
 
  private:
+  void fail_at_fault(std::uint64_t offset, std::span<const std::byte> bytes);
   [[noreturn]] void fail(Error error);
 
   std::unique_ptr<Writer> inner_;

@@ -85,6 +85,7 @@ fs::path temporary_for(const fs::path& target) {
 
 OutputFile::OutputFile(fs::path target, WriteVia via) : target_(resolved(target)), via_(std::move(via)) {
   check_target(target_);
+  settle(via_, target_.parent_path());
   claim(target_);
 }
 
@@ -93,18 +94,57 @@ OutputFile::~OutputFile() {
   release_claim(target_);
 }
 
+/// Errors name the file that the user asked for, not its temporary.
+template <typename Call>
+void OutputFile::naming_target(Call&& call) const {
+  try {
+    call();
+  } catch (const Error& error) {
+    Error named(error.message(), error.kind());
+    named.at_path(target_);
+    if (error.offset()) named.at_offset(*error.offset());
+    throw named;
+  }
+}
+
+template <typename Write>
+void OutputFile::write_out(std::uint64_t bytes, Write&& write) {
+  Writer& out = writer();
+  naming_target([&] { write(out); });
+  unsynced_bytes_ += bytes;
+  if (via_.fsync == Fsync::interval && unsynced_bytes_ >= via_.fsync_bytes) {
+    naming_target([&] { out.sync(); });
+    unsynced_bytes_ = 0;
+  }
+}
+
 void OutputFile::append(std::span<const std::byte> bytes) {
   check_open();
   if (bytes.size() < kSmallBytes) {
-    if (gathered_.size() + bytes.size() > kGatheredBytes) flush();
-    gathered_.reserve(kGatheredBytes);
-    gathered_.insert(gathered_.end(), bytes.begin(), bytes.end());
-    call_context().tally.copied_bytes += bytes.size();
+    gather(bytes);
   } else {
     flush();
-    write_out(size_, bytes);
+    write_out(bytes.size(), [&](Writer& out) { out.write(size_, bytes); });
   }
   size_ += bytes.size();
+}
+
+void OutputFile::append(const Buffer& buffer) {
+  check_open();
+  if (buffer.size() < kSmallBytes) {
+    gather(buffer.bytes());
+  } else {
+    flush();
+    write_out(buffer.size(), [&](Writer& out) { out.submit(size_, buffer); });
+  }
+  size_ += buffer.size();
+}
+
+void OutputFile::gather(std::span<const std::byte> bytes) {
+  if (gathered_.size() + bytes.size() > kGatheredBytes) flush();
+  gathered_.reserve(kGatheredBytes);
+  gathered_.insert(gathered_.end(), bytes.begin(), bytes.end());
+  call_context().tally.copied_bytes += bytes.size();
 }
 
 void OutputFile::overwrite(std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -115,7 +155,7 @@ void OutputFile::overwrite(std::uint64_t offset, std::span<const std::byte> byte
         .at_offset(offset);
   }
   flush();
-  write_out(offset, bytes);
+  write_out(bytes.size(), [&](Writer& out) { out.write(offset, bytes); });
 }
 
 void OutputFile::publish() { finish_as(target_); }
@@ -158,20 +198,11 @@ std::vector<Sink::Output> OutputFile::outputs() const {
   return {{final_path_, size_}};
 }
 
-std::uint64_t OutputFile::state_bytes() { return kGatheredBytes; }
-
-/// Errors name the file that the user asked for, not its temporary.
-template <typename Call>
-void OutputFile::naming_target(Call&& call) const {
-  try {
-    call();
-  } catch (const Error& error) {
-    Error named(error.message(), error.kind());
-    named.at_path(target_);
-    if (error.offset()) named.at_offset(*error.offset());
-    throw named;
-  }
+std::vector<std::string> OutputFile::plan_notes() const {
+  return via_.note.empty() ? std::vector<std::string>{} : std::vector<std::string>{via_.note};
 }
+
+std::uint64_t OutputFile::state_bytes() { return kGatheredBytes; }
 
 void OutputFile::check_open() const {
   if (state_ == State::finished || state_ == State::discarded) {
@@ -185,33 +216,24 @@ Writer& OutputFile::writer() {
     temporary_ = temporary_for(target_);
     // On the list first: a file that is not there yet can be removed without harm, one that is not listed stays.
     LiveTemporary live(temporary_);
-    naming_target([this] { writer_ = create_writer(temporary_, via_); });
+    naming_target([this] { writer_ = open_writer(create_output(temporary_), temporary_, via_); });
     live_ = std::move(live);
     state_ = State::open;
   }
   return *writer_;
 }
 
-void OutputFile::write_out(std::uint64_t offset, std::span<const std::byte> bytes) {
-  Writer& out = writer();
-  naming_target([&] { out.write(offset, bytes); });
-  unsynced_bytes_ += bytes.size();
-  if (via_.fsync == Fsync::interval && unsynced_bytes_ >= via_.fsync_bytes) {
-    naming_target([&] { out.sync(); });
-    unsynced_bytes_ = 0;
-  }
-}
-
 void OutputFile::flush() {
   if (gathered_.empty()) return;
-  write_out(size_ - gathered_.size(), gathered_);
+  const std::uint64_t offset = size_ - gathered_.size();
+  write_out(gathered_.size(), [&](Writer& out) { out.write(offset, gathered_); });
   gathered_.clear();
 }
 
 void OutputFile::finish_as(const fs::path& final_path) {
   Writer& out = writer();
   flush();
-  if (via_.fsync != Fsync::never) naming_target([&] { out.sync(); });
+  naming_target([&] { via_.fsync == Fsync::never ? out.flush() : out.sync(); });
   closed_stats_ = out.stats();
   const IoWait wait(monotonic_clock(), 0);
   if (std::rename(temporary_.c_str(), final_path.c_str()) != 0) {

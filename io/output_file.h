@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,7 +25,7 @@ class OutputFile {
  public:
   /// Checks that `target` can be made: its directory exists and can be written, `target` is absent or a regular file
   /// (which publish() will replace; a symbolic link is followed), and no other OutputFile of this process has it.
-  /// Creates nothing yet. Error with the path.
+  /// Settles the transport for its directory. Creates nothing yet. Error with the path.
   OutputFile(std::filesystem::path target, WriteVia via);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -34,6 +35,8 @@ class OutputFile {
   /// Adds `bytes` at the end. Pieces below 64 KiB are gathered into writes of 256 KiB (counted as copied). Error with
   /// path and offset; a file that failed once has failed for good and can only be discarded.
   void append(std::span<const std::byte> bytes);
+  /// The same; the transport may go on writing large pieces from the buffer after this returns.
+  void append(const Buffer& buffer);
   /// Text, as bytes.
   void append(std::string_view text) { append(std::as_bytes(std::span(text.data(), text.size()))); }
 
@@ -57,6 +60,9 @@ class OutputFile {
   IoStats stats() const;
   /// The file under the name that finish() gave it; empty before.
   std::vector<Sink::Output> outputs() const;
+  /// For Stage::plan_notes and Stage::buffer_needs.
+  std::vector<std::string> plan_notes() const;
+  BufferNeeds buffer_needs() const { return io::buffer_needs(via_); }
   /// Memory beside the chunks, for Stage::state_bytes.
   static std::uint64_t state_bytes();
 
@@ -65,7 +71,9 @@ class OutputFile {
 
   void check_open() const;
   Writer& writer();
-  void write_out(std::uint64_t offset, std::span<const std::byte> bytes);
+  template <typename Write>
+  void write_out(std::uint64_t bytes, Write&& write);
+  void gather(std::span<const std::byte> bytes);
   void flush();
   void finish_as(const std::filesystem::path& final_path);
   template <typename Call>

@@ -53,6 +53,15 @@ void ThrottledWriter::write(std::uint64_t offset, std::span<const std::byte> byt
   pacer_.wait(start, bytes.size());
 }
 
+void ThrottledWriter::submit(std::uint64_t offset, Buffer buffer) {
+  const std::int64_t start = pacer_.now_ns();
+  const std::uint64_t bytes = buffer.size();
+  inner_->submit(offset, std::move(buffer));
+  pacer_.wait(start, bytes);
+}
+
+void ThrottledWriter::flush() { inner_->flush(); }
+
 void ThrottledWriter::sync() {
   const std::int64_t start = pacer_.now_ns();
   inner_->sync();

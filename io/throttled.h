@@ -43,8 +43,11 @@ class ThrottledReader final : public Reader {
   ThrottledReader(std::unique_ptr<Reader> inner, Throttle throttle, Clock& clock);
 
   Buffer read(Extent extent) override;
+  void announce(Extent extent) override { inner_->announce(extent); }
   std::uint64_t size() const override { return inner_->size(); }
   const std::filesystem::path& path() const override { return inner_->path(); }
+  Lookahead lookahead() const override { return inner_->lookahead(); }
+  int descriptor() const override { return inner_->descriptor(); }
   IoStats stats() const override { return inner_->stats(); }
 
  private:
@@ -58,6 +61,8 @@ class ThrottledWriter final : public Writer {
   ThrottledWriter(std::unique_ptr<Writer> inner, Throttle throttle, Clock& clock);
 
   void write(std::uint64_t offset, std::span<const std::byte> bytes) override;
+  void submit(std::uint64_t offset, Buffer buffer) override;
+  void flush() override;
   void sync() override;
   const std::filesystem::path& path() const override { return inner_->path(); }
   IoStats stats() const override { return inner_->stats(); }

@@ -39,11 +39,27 @@ Buffer TimedReader::read(Extent extent) {
   return inner_->read(extent);
 }
 
+/// A transfer that begins may wait: for memory, for a slot of the queue, or (a warm file) for the copy itself.
+void TimedReader::announce(Extent extent) {
+  const IoWait wait(clock_, extent.length);
+  inner_->announce(extent);
+}
+
 TimedWriter::TimedWriter(std::unique_ptr<Writer> inner, Clock& clock) : inner_(std::move(inner)), clock_(clock) {}
 
 void TimedWriter::write(std::uint64_t offset, std::span<const std::byte> bytes) {
   const IoWait wait(clock_, bytes.size());
   inner_->write(offset, bytes);
+}
+
+void TimedWriter::submit(std::uint64_t offset, Buffer buffer) {
+  const IoWait wait(clock_, buffer.size());
+  inner_->submit(offset, std::move(buffer));
+}
+
+void TimedWriter::flush() {
+  const IoWait wait(clock_, kUnknownBytes);
+  inner_->flush();
 }
 
 void TimedWriter::sync() {

@@ -40,8 +40,11 @@ class TimedReader final : public Reader {
   TimedReader(std::unique_ptr<Reader> inner, Clock& clock);
 
   Buffer read(Extent extent) override;
+  void announce(Extent extent) override;
   std::uint64_t size() const override { return inner_->size(); }
   const std::filesystem::path& path() const override { return inner_->path(); }
+  Lookahead lookahead() const override { return inner_->lookahead(); }
+  int descriptor() const override { return inner_->descriptor(); }
   IoStats stats() const override { return inner_->stats(); }
 
  private:
@@ -55,6 +58,8 @@ class TimedWriter final : public Writer {
   TimedWriter(std::unique_ptr<Writer> inner, Clock& clock);
 
   void write(std::uint64_t offset, std::span<const std::byte> bytes) override;
+  void submit(std::uint64_t offset, Buffer buffer) override;
+  void flush() override;
   void sync() override;
   const std::filesystem::path& path() const override { return inner_->path(); }
   IoStats stats() const override;

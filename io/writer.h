@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 
+#include "pipeline/core/buffer.h"
 #include "pipeline/core/io_stats.h"
 
 namespace millrace::io {
@@ -21,7 +22,14 @@ class Writer {
   /// Writes all of `bytes` at `offset` (bytes from the start of the file).
   virtual void write(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
 
-  /// Data and size are on the device when it returns (fdatasync).
+  /// As write(), but may return before the bytes are written and then keeps a handle on them. What fails later is thrown
+  /// by the next call. By default it writes at once.
+  virtual void submit(std::uint64_t offset, Buffer buffer) { write(offset, buffer.bytes()); }
+
+  /// Everything written and submitted is in the file, which is exactly as long as its last byte demands.
+  virtual void flush() {}
+
+  /// As flush(), and data and size are on the device when it returns (fdatasync).
   virtual void sync() = 0;
 
   virtual const std::filesystem::path& path() const = 0;

@@ -97,9 +97,16 @@ FlowState Graph::make_flow() const {
 
 void Graph::make_pools(const RunSettings& settings) {
   for (std::size_t i = 0; i < plan_.links.size(); ++i) {
-    const PoolSpec spec{plan_.links[i].type.max_bytes, most_out(i)};
+    const StagePlan& producer = plan_.stages[plan_.links[i].from];
+    const std::uint64_t padding = producer.instances.front()->buffer_needs().padding_bytes;
+    const PoolSpec spec{plan_.links[i].type.max_bytes + padding, most_out(i)};
     pools_.push_back(settings.make_pool ? settings.make_pool(spec) : std::make_unique<HeapPool>());
   }
+}
+
+/// Buffers that the instances of a stage keep from call to call.
+std::uint64_t Graph::held_by(const StagePlan& stage) {
+  return stage.slots() * stage.instances.front()->buffer_needs().held;
 }
 
 /// Most buffers of the link's pool that can be in use at once. Stages that work in place pass them on, so they may fill
@@ -115,8 +122,11 @@ std::uint64_t Graph::most_out(std::size_t link) const {
     reached[at] = true;
     const LinkPlan& plan = plan_.links[at];
     const StagePlan& consumer = plan_.stages[plan.to];
-    const std::uint64_t slots = plan_.stages[plan.from].slots() + consumer.slots();
+    const StagePlan& producer = plan_.stages[plan.from];
+    const std::uint64_t slots = producer.slots() + consumer.slots();
     buffers += plan.capacity_chunks + slots * batch_of(plan.type.max_bytes);
+    if (producer.role == Role::source) buffers += held_by(producer);
+    if (consumer.role == Role::sink) buffers += held_by(consumer);
     open.insert(open.end(), consumer.outputs.begin(), consumer.outputs.end());
   }
   return buffers;

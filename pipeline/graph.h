@@ -95,6 +95,7 @@ class Graph {
 
   FlowState make_flow() const;
   void make_pools(const RunSettings& settings);
+  static std::uint64_t held_by(const StagePlan& stage);
   std::uint64_t most_out(std::size_t link) const;
   void make_stages();
 

@@ -28,19 +28,11 @@ const char* state_name(char state) {
 
 void add_io(std::optional<IoStats>& sum, const std::optional<IoStats>& one) {
   if (!one) return;
-  if (!sum) {
+  if (sum) {
+    sum->add(*one);
+  } else {
     sum = one;
-    return;
   }
-  sum->calls += one->calls;
-  sum->bytes += one->bytes;
-  sum->retries += one->retries;
-  sum->cache_hit_bytes += one->cache_hit_bytes;
-  sum->cache_miss_bytes += one->cache_miss_bytes;
-  sum->fsync_calls += one->fsync_calls;
-  sum->fsync_ns += one->fsync_ns;
-  sum->advice.calls += one->advice.calls;
-  sum->advice.errors += one->advice.errors;
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ const char* slots_word(std::uint64_t slots) { return slots == 1 ? "slot" : "slot
 
 MemoryPlan::Line link_line(const Plan& plan, const LinkPlan& link) {
   const StagePlan& producer = plan.stages[link.from];
-  const std::uint64_t chunk = link.type.max_bytes;
+  const std::uint64_t chunk = plus(link.type.max_bytes, producer.instances.front()->buffer_needs().padding_bytes);
   const std::uint64_t bound = std::min(link.capacity_bytes, times(link.capacity_chunks, chunk));
   return {fmt::format("link {} -> {}", producer.name, plan.stages[link.to].name),
           fmt::format("min({}, {} x {}) + {} {} x {}", format_bytes(link.capacity_bytes), link.capacity_chunks,
@@ -30,10 +30,16 @@ MemoryPlan::Line stage_line(const Plan& plan, const StagePlan& stage) {
   for (const std::size_t input : stage.inputs) chunk = std::max(chunk, plan.links[input].type.max_bytes);
   std::uint64_t state = 0;
   for (const auto& instance : stage.instances) state = std::max(state, instance->state_bytes());
+  // A source holds buffers of its output, a sink of its input.
+  const BufferNeeds needs = stage.instances.front()->buffer_needs();
+  std::uint64_t kept = chunk;
+  for (const std::size_t output : stage.outputs) kept = std::max(kept, plan.links[output].type.max_bytes);
+  kept = plus(kept, needs.padding_bytes);
+  const std::string held = needs.held == 0 ? "" : fmt::format(" + {} x {} in flight", needs.held, format_bytes(kept));
   return {fmt::format("stage {}", stage.name),
-          fmt::format("{} {} x ({} chunk + {} state)", stage.slots(), slots_word(stage.slots()), format_bytes(chunk),
-                      format_bytes(state)),
-          times(stage.slots(), plus(chunk, state))};
+          fmt::format("{} {} x ({} chunk + {} state{})", stage.slots(), slots_word(stage.slots()), format_bytes(chunk),
+                      format_bytes(state), held),
+          times(stage.slots(), plus(plus(chunk, state), times(needs.held, kept)))};
 }
 
 }  // namespace

@@ -48,7 +48,13 @@ IoStats read_io(const ReportReader& in) {
   io.advice.step_bytes = advice.count("step");
   io.advice.calls = advice.count("calls");
   io.advice.errors = advice.count("errors");
-  io.advice.resident_fraction = advice.number_or("resident_fraction", -1);
+  const auto count_or_0 = [](const ReportReader& from, const char* key) { return from.has(key) ? from.count(key) : 0; };
+  io.advice.checked_bytes = count_or_0(advice, "checked_bytes");
+  io.advice.resident_bytes = count_or_0(advice, "resident_bytes");
+  if (in.has("detail")) io.detail = in.text("detail");
+  io.registered_calls = count_or_0(in, "registered_calls");
+  io.dropped_cache_bytes = count_or_0(in, "dropped_cache_bytes");
+  io.drop_errors = count_or_0(in, "drop_errors");
   return io;
 }
 

@@ -41,6 +41,10 @@ Json json_of(const BusySplit& busy) {
 Json json_of(const IoStats& io) {
   return {{"transport_requested", io.transport_requested},
           {"transport_used", io.transport_used},
+          {"detail", io.detail},
+          {"registered_calls", io.registered_calls},
+          {"dropped_cache_bytes", io.dropped_cache_bytes},
+          {"drop_errors", io.drop_errors},
           {"calls", io.calls},
           {"bytes", io.bytes},
           {"retries", io.retries},
@@ -53,7 +57,9 @@ Json json_of(const IoStats& io) {
             {"step", io.advice.step_bytes},
             {"calls", io.advice.calls},
             {"errors", io.advice.errors},
-            {"resident_fraction", measured(io.advice.resident_fraction)}}},
+            {"checked_bytes", io.advice.checked_bytes},
+            {"resident_bytes", io.advice.resident_bytes},
+            {"resident_fraction", measured(io.advice.resident_fraction())}}},
           {"fsync_s", seconds(io.fsync_ns)},
           {"fsync_calls", io.fsync_calls}};
 }

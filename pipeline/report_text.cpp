@@ -256,8 +256,11 @@ class Writer {
       text += fmt::format(", {} in {} calls", format_bytes(io.bytes), io.calls);
       if (io.calls > 0) text += fmt::format(" of {}", format_bytes(io.bytes / io.calls));
       if (io.retries > 0) text += fmt::format(", {} retries", io.retries);
+      if (!io.detail.empty()) text += ", " + io.detail;
       if (io.cache_hit_bytes + io.cache_miss_bytes > 0)
         text += fmt::format(", {} from the page cache", format_bytes(io.cache_hit_bytes));
+      if (io.dropped_cache_bytes > 0)
+        text += fmt::format(", {} dropped from the cache behind it", format_bytes(io.dropped_cache_bytes));
       if (io.fsync_calls > 0)
         text += fmt::format(", {} fsync took {}", io.fsync_calls, format_duration_ns(io.fsync_ns));
       if (io.advice.kind != "none" && !io.advice.kind.empty()) text += advice_text(io.advice);
@@ -269,8 +272,8 @@ class Writer {
   static std::string advice_text(const IoStats::Advice& advice) {
     std::string text = fmt::format(", advice {} over the {}: {} calls, {} errors", advice.kind, advice.scope,
                                    advice.calls, advice.errors);
-    if (advice.resident_fraction >= 0)
-      text += fmt::format(", {} of the data there in time", percent(advice.resident_fraction));
+    if (advice.checked_bytes > 0)
+      text += fmt::format(", {} of the data there in time", percent(advice.resident_fraction()));
     return text;
   }
 

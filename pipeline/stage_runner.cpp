@@ -81,6 +81,9 @@ BusyTally StageRunner::run(Firing& firing, Sink::End end) {
   const std::int64_t start_ns = clock_.now_ns();
   last_ns_ = start_ns;
   make_calls(firing, end);
+  if (const LostPage* const lost = context.tally.lost_page) {
+    throw Error("the mapped file ended or could not be read here").at_path(lost->path.data()).at_offset(lost->offset);
+  }
   const std::int64_t wall_ns = last_ns_ - start_ns;
 
   BusyTally tally;

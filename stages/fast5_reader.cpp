@@ -140,8 +140,7 @@ struct Fast5Reader::Index {
 Fast5Reader::Fast5Reader(const Options& options)
     : entries_(options.require<std::vector<std::filesystem::path>>(
           "path", "file, directory (its *.fast5 files), glob pattern, or a list")),
-      via_(io::read_via(options)),
-      reader_(via_) {}
+      reader_(io::read_via(options)) {}
 
 ChunkType Fast5Reader::prepare() {
   files_ = io::find_input_files(entries_, ".fast5");
@@ -152,8 +151,14 @@ ChunkType Fast5Reader::prepare() {
     for (auto& read : io::index_fast5_isolated(path)) index->add(std::move(read), file);
   }
   index->memory_bytes += index->fetches.capacity() * sizeof(Fetch) - index->fetches.size() * sizeof(Fetch);
-  index_ = std::move(index);
+  index_ = index;
   owns_index_ = true;
+  reader_.prepare(files_, [index](std::uint64_t number) -> std::optional<io::PieceReader::Piece> {
+    if (number >= index->fetches.size()) return std::nullopt;
+    const Fetch& fetch = index->fetches[number];
+    if (!fetch.compact.empty() || !fetch.scattered.empty()) return io::PieceReader::Piece{};
+    return io::PieceReader::Piece{fetch.file.get(), fetch.span};
+  });
   // At least one sample: a bound of 0 would mean that it is not known.
   return {DType::u8, "signal.encoded", std::max<std::uint64_t>(index_->longest, 1),
           std::max<std::uint64_t>(index_->longest_decoded, sizeof(std::int16_t))};
@@ -164,6 +169,7 @@ bool Fast5Reader::prepare_like(const Source& first) {
   if (prepared == nullptr || prepared->index_ == nullptr) return false;
   files_ = prepared->files_;
   index_ = prepared->index_;
+  reader_.prepare_like(prepared->reader_);
   return true;
 }
 
@@ -177,7 +183,7 @@ std::optional<Chunk> Fast5Reader::produce(std::uint64_t index) {
   } else if (!fetch.scattered.empty()) {
     bytes = gather(*fetch.file, fetch.scattered, fetch.bytes);
   } else {
-    bytes = reader_.at(*fetch.file).read(fetch.span);
+    bytes = reader_.read(index);
   }
   Chunk chunk(std::move(bytes), DType::u8);
   chunk.set_origin({fetch.file, fetch.span.offset, fetch.span.length});
@@ -215,6 +221,7 @@ std::vector<std::string> Fast5Reader::plan_notes() const {
   if (index_->compact != 0) {
     notes.push_back(fmt::format("{} reads are stored inside the metadata and came with the index", index_->compact));
   }
+  if (!reader_.via().note.empty()) notes.push_back(reader_.via().note);
   if (index_->scattered != 0) {
     notes.push_back(
         fmt::format("{} reads lie in pieces far apart: one read per piece, copied together", index_->scattered));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/open_file.h"
+#include "io/piece_reader.h"
 #include "pipeline/core/stage.h"
 
 namespace millrace {
@@ -32,6 +32,7 @@ class Fast5Reader final : public Source {
   std::optional<std::uint64_t> total_bytes() const override;
 
   std::uint64_t state_bytes() const override;
+  BufferNeeds buffer_needs() const override { return reader_.buffer_needs(); }
   std::optional<IoStats> io_stats() const override { return reader_.stats(); }
   std::vector<std::string> plan_notes() const override;
   std::vector<std::filesystem::path> input_files() const override { return files_; }
@@ -41,8 +42,7 @@ class Fast5Reader final : public Source {
   Buffer gather(const std::filesystem::path& file, const std::vector<io::Extent>& extents, std::uint64_t bytes);
 
   std::vector<std::filesystem::path> entries_;
-  io::ReadVia via_;
-  io::CurrentReader reader_;
+  io::PieceReader reader_;
   std::vector<std::filesystem::path> files_;
   std::shared_ptr<const Index> index_;
   bool owns_index_ = false;  // the first instance answers for the memory of the index

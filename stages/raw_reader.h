@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/open_file.h"
+#include "io/piece_reader.h"
 #include "io/raw_format.h"
 #include "pipeline/core/stage.h"
 
@@ -26,6 +26,7 @@ class RawReader final : public Source {
   std::optional<std::uint64_t> total_chunks() const override;
   std::optional<std::uint64_t> total_bytes() const override;
 
+  BufferNeeds buffer_needs() const override { return reader_.buffer_needs(); }
   std::optional<IoStats> io_stats() const override { return reader_.stats(); }
   std::vector<std::string> plan_notes() const override;
   std::vector<std::filesystem::path> input_files() const override { return files_; }
@@ -34,8 +35,7 @@ class RawReader final : public Source {
   std::vector<std::filesystem::path> entries_;
   DType dtype_;
   std::string content_;
-  io::ReadVia via_;
-  io::CurrentReader reader_;
+  io::PieceReader reader_;
   std::vector<std::filesystem::path> files_;
   std::shared_ptr<const io::RawIndex> index_;
 };

@@ -8,7 +8,7 @@ RawWriter::RawWriter(const Options& options)
 
 void RawWriter::prepare(const ChunkType& /*input*/) { output_.emplace(path_, via_); }
 
-void RawWriter::consume(Chunk chunk) { output_->append(chunk.bytes()); }
+void RawWriter::consume(Chunk chunk) { output_->append(chunk.buffer()); }
 
 void RawWriter::finish(End end) { output_->finish(end); }
 
@@ -19,7 +19,7 @@ void RawWriter::abandon() noexcept {
 std::vector<Sink::Output> RawWriter::outputs() const { return output_ ? output_->outputs() : std::vector<Output>{}; }
 
 std::vector<std::string> RawWriter::plan_notes() const {
-  return via_.note.empty() ? std::vector<std::string>{} : std::vector<std::string>{via_.note};
+  return output_ ? output_->plan_notes() : std::vector<std::string>{};
 }
 
 std::optional<IoStats> RawWriter::io_stats() const { return output_ ? std::optional(output_->stats()) : std::nullopt; }

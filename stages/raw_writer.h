@@ -23,6 +23,7 @@ class RawWriter final : public Sink {
   std::vector<Output> outputs() const override;
 
   std::uint64_t state_bytes() const override { return io::OutputFile::state_bytes(); }
+  BufferNeeds buffer_needs() const override { return output_ ? output_->buffer_needs() : BufferNeeds{}; }
   std::optional<IoStats> io_stats() const override;
   std::vector<std::string> plan_notes() const override;
 

@@ -33,7 +33,10 @@ class HeapLender final : public Lender {
 }  // namespace
 
 std::span<std::byte> Buffer::writable() {
-  if (size_ != 0 && !unique()) throw Error("a shared buffer cannot be written");
+  if (size_ != 0 && !unique()) {
+    throw Error(block_->read_only ? "a buffer that shows a mapped file cannot be written"
+                                  : "a shared buffer cannot be written");
+  }
   return {data_, size_};
 }
 
@@ -45,14 +48,18 @@ void Buffer::resize(std::size_t bytes) {
 }
 
 Buffer Buffer::slice(std::size_t offset, std::size_t bytes) const {
+  Buffer part(*this);
+  part.narrow(offset, bytes);
+  return part;
+}
+
+void Buffer::narrow(std::size_t offset, std::size_t bytes) {
   if (offset > size_ || bytes > size_ - offset) {
     throw Error("slice [" + std::to_string(offset) + ", +" + std::to_string(bytes) + ") of a buffer of " +
                 std::to_string(size_) + " bytes");
   }
-  Buffer part(*this);
-  part.data_ += offset;
-  part.size_ = bytes;
-  return part;
+  data_ += offset;
+  size_ = bytes;
 }
 
 void Buffer::give_back() noexcept {

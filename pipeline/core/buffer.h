@@ -16,6 +16,13 @@ struct BufferBlock {
   std::size_t capacity = 0;  ///< bytes
   Lender* lender = nullptr;
   std::atomic<std::uint32_t> users{0};
+  /// Number of the block among those of its lender that stay where they are as long as the lender lives, so that the
+  /// kernel may be told of their memory once (io_uring's registered buffers); kNoId = the memory may go away.
+  std::uint32_t id = kNoId;
+  /// The memory must not be written (a mapped file), even by its only user.
+  bool read_only = false;
+
+  static constexpr std::uint32_t kNoId = 0xffffffff;
 };
 
 /// A counted handle on (a part of) a block. Copies share the memory; the last handle gives the block back to its
@@ -46,9 +53,11 @@ class Buffer {
   const std::byte* data() const { return data_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  /// True when no other handle shares the block: the holder may write.
-  bool unique() const { return block_ != nullptr && block_->users.load(std::memory_order_acquire) == 1; }
-  /// Writable bytes. Throws Error when the buffer is shared.
+  /// True when no other handle shares the block and it may be written at all: the holder may write.
+  bool unique() const {
+    return block_ != nullptr && block_->users.load(std::memory_order_acquire) == 1 && !block_->read_only;
+  }
+  /// Writable bytes. Throws Error when the buffer is shared or read-only.
   std::span<std::byte> writable();
   /// Bytes that the block has from this handle's first byte on; resize() may go up to it.
   std::size_t capacity() const {
@@ -58,6 +67,11 @@ class Buffer {
   void resize(std::size_t bytes);
   /// A second handle on bytes [offset, offset + bytes) of this one. Error when out of range. Copies nothing.
   Buffer slice(std::size_t offset, std::size_t bytes) const;
+  /// Makes this handle show bytes [offset, offset + bytes) of what it shows now. Error when out of range. What lies
+  /// before them can be shown no more.
+  void narrow(std::size_t offset, std::size_t bytes);
+  /// The block that the memory is part of; null for an empty handle. For who registers memory with the kernel.
+  const BufferBlock* block() const { return block_; }
 
   /// Gives the handle back early; the buffer is empty afterwards.
   void release() noexcept {

@@ -58,6 +58,15 @@ struct ChunkType {
   std::string text() const;
 };
 
+/// Pool buffers that a stage needs beyond those of its calls; part of the memory plan.
+struct BufferNeeds {
+  /// Buffers that one instance keeps from call to call: reads in flight (of the output link's pool), writes in flight
+  /// (of the input links' pools).
+  std::uint64_t held = 0;
+  /// Bytes that a loan from the output link may need beyond the largest chunk, for whole blocks of a device.
+  std::uint64_t padding_bytes = 0;
+};
+
 /// What every stage has. One instance per slot; an instance is only ever inside one call at a time, so its code is
 /// single-threaded. Life: constructor (reads options, touches nothing else) -> prepare (may open files) -> calls ->
 /// finish or abandon -> destructor. Any of them may throw Error; other exceptions count as failures of the stage too.
@@ -73,6 +82,9 @@ class Stage {
 
   /// Bytes that one instance keeps beside its chunks; part of the memory plan. Asked after prepare.
   virtual std::uint64_t state_bytes() const { return 0; }
+
+  /// Buffers beyond those of the calls. Asked of the first instance, after prepare.
+  virtual BufferNeeds buffer_needs() const { return {}; }
 
   /// What this instance read or wrote so far; nothing for stages without I/O. Asked after the run.
   virtual std::optional<IoStats> io_stats() const { return std::nullopt; }

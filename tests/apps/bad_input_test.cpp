@@ -167,7 +167,7 @@ TEST_F(BadInput, CorruptFast5) {
 TEST_F(BadInput, InputTruncatedWhileItIsRead) {
   directory_.write("in.raw", std::string(1 << 20, 'x'));
   const CommandResult result =
-      run(raw_reader("in.raw", "via = { block = \"64 KiB\", fault = \"truncate\", fault_at = \"512 KiB\" }") +
+      run(raw_reader("in.raw", "via = { block = \"64 KiB\", inject = \"truncate\", inject_at = \"512 KiB\" }") +
           raw_writer());
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err_lines(),
@@ -178,7 +178,7 @@ TEST_F(BadInput, InputTruncatedWhileItIsRead) {
 TEST_F(BadInput, DeviceThatFailsToRead) {
   directory_.write("in.raw", std::string(1 << 20, 'x'));
   const CommandResult result =
-      run(raw_reader("in.raw", "via = { block = \"64 KiB\", fault = \"eio\", fault_at = \"512 KiB\" }") + raw_writer());
+      run(raw_reader("in.raw", "via = { block = \"64 KiB\", inject = \"eio\", inject_at = \"512 KiB\" }") + raw_writer());
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err_lines(), ElementsAre(EndsWith("Input/output error")));
   EXPECT_THAT(outputs(), IsEmpty());

@@ -347,7 +347,7 @@ TEST_P(SinkConformance, AFailingDiskIsAnErrorAndLeavesNothing) {
   if (!writes()) GTEST_SKIP() << "writes nothing";
   auto values = GetParam().options(directory_).values();
   for (const auto* const fault : {"enospc", "eio", "fsync"}) {
-    values["via"] = {std::make_shared<const Options>(test::options_of({{"fault", fault}})), {}};
+    values["via"] = {std::make_shared<const Options>(test::options_of({{"inject", fault}})), {}};
     const auto stage = registry().at(GetParam().type).make(Options(values, {}, {}));
     auto* const sink = dynamic_cast<Sink*>(stage.get());
     ASSERT_NE(sink, nullptr);

@@ -51,7 +51,7 @@ Clock& manual_clock() {
 }
 
 std::vector<Implementation> implementations() {
-  const auto plain = [](const std::filesystem::path& path) { return std::make_unique<BufferedWriter>(path); };
+  const auto plain = [](const std::filesystem::path& path) { return std::make_unique<BufferedWriter>(create_output(path), path); };
   constexpr Throttle kSlow{10'000'000, std::chrono::milliseconds(3)};
   return {
       {"buffered", plain},
@@ -59,7 +59,7 @@ std::vector<Implementation> implementations() {
       {"throttled",
        [=](const auto& path) { return std::make_unique<ThrottledWriter>(plain(path), kSlow, manual_clock()); }},
       {"faulty", [=](const auto& path) { return std::make_unique<FaultyWriter>(plain(path), Fault{}); }},
-      {"created", [](const auto& path) { return create_writer(path, {}); }},
+      {"created", [](const auto& path) { return open_writer(create_output(path), path, {}); }},
   };
 }
 

@@ -89,7 +89,7 @@ TEST(BufferedWriter, StopsForGoodWhenTheDiskIsFull) {
   constexpr std::uint64_t kDiskBytes = 256 << 10;
   const test::SmallDisk disk(kDiskBytes);
   if (!disk.mounted()) GTEST_SKIP() << disk.reason();
-  BufferedWriter writer(disk.directory() / "a");
+  BufferedWriter writer(create_output(disk.directory() / "a"), disk.directory() / "a");
   const std::string block(100 << 10, 'x');
   writer.write(0, bytes_of(block));
   writer.write(block.size(), bytes_of(block));
@@ -105,7 +105,7 @@ TEST(BufferedWriter, StopsForGoodWhenTheDiskIsFull) {
 
 TEST(BufferedWriter, ReportsAFileThatGrowsBeyondTheLimit) {
   const TempDirectory directory;
-  BufferedWriter writer(directory / "a");
+  BufferedWriter writer(create_output(directory / "a"), directory / "a");
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);  // as the program does: the default ends the process
@@ -121,7 +121,7 @@ TEST(BufferedWriter, ReportsAFileThatGrowsBeyondTheLimit) {
 
 TEST(BufferedWriter, RefusesAnOffsetThatNoFileHas) {
   const TempDirectory directory;
-  BufferedWriter writer(directory / "a");
+  BufferedWriter writer(create_output(directory / "a"), directory / "a");
   const auto error = error_of([&writer] { writer.write(~0ULL, bytes_of("x")); });
   ASSERT_TRUE(error);
   EXPECT_THAT(error->message(), HasSubstr("File too large"));
@@ -129,7 +129,7 @@ TEST(BufferedWriter, RefusesAnOffsetThatNoFileHas) {
 
 TEST(BufferedWriter, CountsSyncs) {
   const TempDirectory directory;
-  BufferedWriter writer(directory / "a");
+  BufferedWriter writer(create_output(directory / "a"), directory / "a");
   writer.write(0, bytes_of("abc"));
   writer.sync();
   writer.sync();

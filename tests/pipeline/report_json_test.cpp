@@ -100,7 +100,7 @@ TEST(ReportJson, SeriesAreSharesOfEachInterval) {
 TEST(ReportJson, WritesNullForWhatWasNotMeasured) {
   RunReport report = full_report();
   report.cache = {};
-  report.stages[0].io->advice.resident_fraction = -1;
+  report.stages[0].io->advice.checked_bytes = 0;
   report.verdict.ceiling = 0;
   const json parsed = json::parse(to_json(report));
   EXPECT_TRUE(parsed["cache"]["resident_before_fraction"].is_null());

@@ -51,16 +51,18 @@ Pipe make_pipe() {
   }
   if (!settings.directory.empty() && ::chdir(settings.directory.c_str()) != 0) ::_exit(kCannotStart);
   for (const auto& [name, value] : settings.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  std::string program = settings.program.string();
+  // Opened with the rights of now: an unprivileged user may not be allowed to look into the folder of the build.
+  const int executable = ::open(program.c_str(), O_PATH | O_CLOEXEC);
   if (settings.unprivileged && ::geteuid() == 0 &&
       (::setgroups(0, nullptr) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0)) {
     ::_exit(kCannotStart);
   }
   std::vector<char*> argv;
-  std::string program = settings.program.string();
   argv.push_back(program.data());
   for (auto& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  ::execv(program.c_str(), argv.data());
+  ::execveat(executable, "", argv.data(), environ, AT_EMPTY_PATH);
   ::_exit(kCannotStart);
 }
 
