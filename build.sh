@@ -165,7 +165,7 @@ build_tsan_tbb() {
 asan() {
   need "${build_packages[@]}" "${sanitizer_packages[@]}"
   build asan
-  export ASAN_OPTIONS=${ASAN_OPTIONS:-strict_string_checks=1:detect_stack_use_after_return=1}
+  export ASAN_OPTIONS=${ASAN_OPTIONS:-strict_string_checks=1:detect_stack_use_after_return=1:allocator_may_return_null=1}
   export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
   ASAN_SYMBOLIZER_PATH=$(command -v llvm-symbolizer-14) run_tests build-asan
 }

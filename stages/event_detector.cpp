@@ -160,20 +160,24 @@ void EventDetector::compute_statistic(std::size_t window, std::size_t first, std
   const auto w = static_cast<double>(window);
   const auto root = static_cast<Quotient>(std::sqrt(w));
   const double floor = w * w * FLT_MIN;
+  const std::size_t count = valid_end - valid_begin;
   float* const out = statistic.data() + (valid_begin - begin);
+  std::fill(statistic.data(), out, 0.0F);
+  std::fill(out + count, statistic.data() + (end - begin), 0.0F);
+  if (count == 0) return;
   const double* const sums = sums_.data() + (valid_begin - first);
   const double* const squares = squares_.data() + (valid_begin - first);
-  std::fill(statistic.data(), out, 0.0F);
-  const std::size_t count = valid_end - valid_begin;
+  // A window before: inside the sums, because valid_begin is at least a window behind the first of them.
+  const double* const sums_before = sums - window;
+  const double* const squares_before = squares - window;
   for (std::size_t i = 0; i < count; ++i) {
-    const double left = sums[i] - sums[i - window];
+    const double left = sums[i] - sums_before[i];
     const double right = sums[i + window] - sums[i];
-    const double variance = w * (squares[i + window] - squares[i - window]) - (left * left + right * right);
+    const double variance = w * (squares[i + window] - squares_before[i]) - (left * left + right * right);
     const auto difference = static_cast<Quotient>(std::abs(right - left));
     const auto spread = static_cast<Quotient>(variance > floor ? variance : floor);
     out[i] = static_cast<float>(difference * root / std::sqrt(spread));
   }
-  std::fill(out + count, statistic.data() + (end - begin), 0.0F);
 }
 
 void EventDetector::search_block(std::size_t begin, std::size_t end) {

@@ -31,7 +31,7 @@ void add_measurements(RunReport& report) {
   report.stages[0].io->retries = 2;
   report.stages[0].io->cache_hit_bytes = 12ULL << 20;
   report.stages[0].io->cache_miss_bytes = (3ULL << 30) - (12ULL << 20);
-  report.stages[0].io->advice = {"willneed", "window", 16U << 20, 1U << 20, 3000, 1, 0.87};
+  report.stages[0].io->advice = {"willneed", "window", 16U << 20, 1U << 20, 3000, 1, 100U << 20, 87U << 20};
   report.stages[0].major_faults = 4;
   report.stages[1].cpu_sampled_every = 27;
   report.stages[1].copied_bytes = 1ULL << 30;

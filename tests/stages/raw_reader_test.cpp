@@ -155,7 +155,7 @@ TEST(RawReader, FailsAtTheFirstTheMiddleAndTheLastBlockOnABadDevice) {
   for (const std::uint64_t bad : {0, 5, 9}) {
     RawReader reader(options_of(
         {{"path", path.string()},
-         {"via", table_of({{"block", "10 B"}, {"fault", "eio"}, {"fault_at", std::to_string(bad * 10) + " B"}})}}));
+         {"via", table_of({{"block", "10 B"}, {"inject", "eio"}, {"inject_at", std::to_string(bad * 10) + " B"}})}}));
     reader.prepare();
     for (std::uint64_t i = 0; i < bad; ++i) EXPECT_TRUE(reader.produce(i));
     EXPECT_EQ(error_of([&] { reader.produce(bad); })->message(), "cannot read: Input/output error");
