@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "pipeline/core/units.h"
@@ -33,6 +34,20 @@ void add_io(std::optional<IoStats>& sum, const std::optional<IoStats>& one) {
   } else {
     sum = one;
   }
+}
+
+/// Books what the slots of a stage refused, one line per reason; their sum.
+std::uint64_t add_refused(const StagePlan& stage, Loss& loss) {
+  std::map<std::string, std::uint64_t> by_reason;
+  for (const auto& instance : stage.instances) {
+    for (const auto& refused : instance->findings().refused) by_reason[refused.reason] += refused.chunks;
+  }
+  std::uint64_t sum = 0;
+  for (const auto& [reason, chunks] : by_reason) {
+    if (chunks != 0) loss.dropped.push_back({stage.name, reason, chunks});
+    sum += chunks;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -133,7 +148,11 @@ StageReport Graph::stage_report(std::size_t index, std::int64_t end_ns) const {
   report.cpu_sampled_every = static_cast<std::uint32_t>(
       stage.tally.sampled_calls == 0 ? stage.tally.calls
                                      : (stage.tally.calls + stage.tally.sampled_calls / 2) / stage.tally.sampled_calls);
-  for (const auto& instance : plan.instances) add_io(report.io, instance->io_stats());
+  for (const auto& instance : plan.instances) {
+    add_io(report.io, instance->io_stats());
+    const Findings found = instance->findings();
+    report.findings.insert(report.findings.end(), found.lines.begin(), found.lines.end());
+  }
   return report;
 }
 
@@ -195,7 +214,8 @@ void Graph::add_loss(RunReport& report) const {
     const FlowState::StageShape& shape = flow_.shape(i);
     // Fan-out, splitting and merging change the number of chunks on their way: what a stage adds counts as read, what
     // it takes in without passing on counts as written.
-    const std::uint64_t delivered = counters.chunks_out * shape.outputs.size();
+    const std::uint64_t refused = add_refused(plan_.stages[i], loss);
+    const std::uint64_t delivered = counters.chunks_out * shape.outputs.size() + refused;
     if (delivered > counters.processed) loss.read += delivered - counters.processed;
     if (counters.processed > delivered) loss.written += counters.processed - delivered;
     loss.failed += counters.failed;

@@ -68,6 +68,7 @@ struct StageReport {
   /// The CPU clock was read around one call in this many and scaled up; 1 = every call.
   std::uint32_t cpu_sampled_every = 1;
   std::optional<IoStats> io;
+  std::vector<std::string> findings;  ///< what the stage says of its data, slot after slot
 };
 
 struct LinkReport {

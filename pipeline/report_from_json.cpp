@@ -79,6 +79,7 @@ StageReport read_stage(const ReportReader& in) {
     stage.cpu_sampled_every = static_cast<std::uint32_t>(
         std::max<std::uint64_t>(1, in.count_below("cpu_sampled_every", std::numeric_limits<std::uint32_t>::max())));
   if (in.has("io")) stage.io = read_io(in.object("io"));
+  if (in.has("findings")) stage.findings = in.texts("findings");
   return stage;
 }
 

@@ -83,7 +83,8 @@ Json json_of(const StageReport& stage) {
                  {"max", stage.call.max_ns}}},
                {"major_faults", stage.major_faults},
                {"copies_bytes", stage.copied_bytes},
-               {"cpu_sampled_every", stage.cpu_sampled_every}};
+               {"cpu_sampled_every", stage.cpu_sampled_every},
+               {"findings", stage.findings}};
   json["io"] = stage.io ? json_of(*stage.io) : Json();
   return json;
 }

@@ -47,6 +47,7 @@ class Writer {
     blame();
     stalls();
     losses();
+    findings();
     io();
     outputs();
     costs();
@@ -244,6 +245,11 @@ class Writer {
     if (!loss.closes())
       text += fmt::format(" The account does not close: {} read, {} written.", loss.read, loss.written);
     wrapped("lost: ", 2, text, "31");
+  }
+
+  void findings() {
+    for (const auto& stage : report_.stages)
+      for (const auto& line : stage.findings) wrapped(fmt::format("{}: ", stage.name), 2, line);
   }
 
   void io() {

@@ -67,6 +67,17 @@ struct BufferNeeds {
   std::uint64_t padding_bytes = 0;
 };
 
+/// What a stage found out about the data that ran through it.
+struct Findings {
+  std::vector<std::string> lines;  ///< for the report, one short line per fact ("3 of 4096 pieces did not match")
+  /// Chunks that the stage took and refused on purpose: they count as dropped there, for this reason.
+  struct Refused {
+    std::string reason;
+    std::uint64_t chunks = 0;
+  };
+  std::vector<Refused> refused;
+};
+
 /// What every stage has. One instance per slot; an instance is only ever inside one call at a time, so its code is
 /// single-threaded. Life: constructor (reads options, touches nothing else) -> prepare (may open files) -> calls ->
 /// finish or abandon -> destructor. Any of them may throw Error; other exceptions count as failures of the stage too.
@@ -88,6 +99,9 @@ class Stage {
 
   /// What this instance read or wrote so far; nothing for stages without I/O. Asked after the run.
   virtual std::optional<IoStats> io_stats() const { return std::nullopt; }
+
+  /// What this instance found in its data. Asked after the run.
+  virtual Findings findings() const { return {}; }
 
   /// One short line per fact for `millrace check` ("12 reads in 3 files, 187 MiB"). Asked after prepare.
   virtual std::vector<std::string> plan_notes() const { return {}; }
