@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "io/buffered_file.h"
+#include "io/dontcache_file.h"
 #include "io/faulty.h"
 #include "io/open_file.h"
 #include "io/reader.h"
@@ -39,6 +40,7 @@ using testing::HasSubstr;
 struct Implementation {
   std::string name;
   std::function<std::unique_ptr<Reader>(const std::filesystem::path&)> open;
+  Probe (*probe)(const std::filesystem::path& file) = nullptr;  // null = works everywhere
 };
 
 /// For the messages of GoogleTest.
@@ -54,6 +56,7 @@ std::vector<Implementation> implementations() {
   constexpr Throttle kSlow{10'000'000, std::chrono::milliseconds(3)};
   return {
       {"buffered", plain},
+      {"dontcache", [](const auto& path) { return std::make_unique<DontcacheReader>(path); }, DontcacheReader::probe},
       {"timed", [=](const auto& path) { return std::make_unique<TimedReader>(plain(path), monotonic_clock()); }},
       {"throttled",
        [=](const auto& path) { return std::make_unique<ThrottledReader>(plain(path), kSlow, manual_clock()); }},
@@ -65,10 +68,17 @@ std::vector<Implementation> implementations() {
 class ReaderConformance : public testing::TestWithParam<Implementation> {
  protected:
   void SetUp() override {
+    if (GetParam().probe != nullptr) {
+      const Probe probe = GetParam().probe(TempDirectory().write("a", "abc"));
+      if (!probe.works) GTEST_SKIP() << probe.reason;
+    }
     monotonic_clock().thread_usage();  // opens a file that stays open for the thread
     descriptors_before_ = test::open_descriptors();
   }
-  void TearDown() override { EXPECT_EQ(test::open_descriptors(), descriptors_before_) << "a descriptor was leaked"; }
+  void TearDown() override {
+    if (IsSkipped()) return;
+    EXPECT_EQ(test::open_descriptors(), descriptors_before_) << "a descriptor was leaked";
+  }
 
   std::unique_ptr<Reader> open(const std::filesystem::path& path) const { return GetParam().open(path); }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "io/buffered_file.h"
+#include "io/dontcache_file.h"
 #include "io/faulty.h"
 #include "io/open_file.h"
 #include "io/throttled.h"
@@ -40,6 +41,7 @@ using testing::HasSubstr;
 struct Implementation {
   std::string name;
   std::function<std::unique_ptr<Writer>(const std::filesystem::path&)> create;
+  Probe (*probe)(const std::filesystem::path& directory) = nullptr;  // null = works everywhere
 };
 
 /// For the messages of GoogleTest.
@@ -51,10 +53,14 @@ Clock& manual_clock() {
 }
 
 std::vector<Implementation> implementations() {
-  const auto plain = [](const std::filesystem::path& path) { return std::make_unique<BufferedWriter>(create_output(path), path); };
+  const auto plain = [](const std::filesystem::path& path) {
+    return std::make_unique<BufferedWriter>(create_output(path), path);
+  };
   constexpr Throttle kSlow{10'000'000, std::chrono::milliseconds(3)};
   return {
       {"buffered", plain},
+      {"dontcache", [](const auto& path) { return std::make_unique<DontcacheWriter>(create_output(path), path); },
+       DontcacheWriter::probe},
       {"timed", [=](const auto& path) { return std::make_unique<TimedWriter>(plain(path), monotonic_clock()); }},
       {"throttled",
        [=](const auto& path) { return std::make_unique<ThrottledWriter>(plain(path), kSlow, manual_clock()); }},
@@ -66,11 +72,19 @@ std::vector<Implementation> implementations() {
 class WriterConformance : public testing::TestWithParam<Implementation> {
  protected:
   void SetUp() override {
+    const Probe probe = probe_in(directory_.path());
+    if (!probe.works) GTEST_SKIP() << probe.reason;
     monotonic_clock().thread_usage();  // opens a file that stays open for the thread
     descriptors_before_ = test::open_descriptors();
   }
-  void TearDown() override { EXPECT_EQ(test::open_descriptors(), descriptors_before_) << "a descriptor was leaked"; }
+  void TearDown() override {
+    if (IsSkipped()) return;
+    EXPECT_EQ(test::open_descriptors(), descriptors_before_) << "a descriptor was leaked";
+  }
 
+  static Probe probe_in(const std::filesystem::path& directory) {
+    return GetParam().probe == nullptr ? Probe{} : GetParam().probe(directory);
+  }
   std::unique_ptr<Writer> create(const std::filesystem::path& path) const { return GetParam().create(path); }
 
   TempDirectory directory_;
@@ -140,6 +154,7 @@ TEST_P(WriterConformance, RefusesAnExistingFileAndAMissingDirectory) {
 TEST_P(WriterConformance, AFullDiskIsForGood) {
   const test::SmallDisk disk(128 << 10);
   if (!disk.mounted()) GTEST_SKIP() << disk.reason();
+  if (const Probe probe = probe_in(disk.directory().path()); !probe.works) GTEST_SKIP() << probe.reason;
   const auto path = disk.directory() / "a";
   const auto writer = create(path);
   const auto error = error_of([&] {
