@@ -33,7 +33,7 @@ fail() {
 build_packages=(
   cmake ninja-build g++ ccache pkg-config
   libtbb-dev libboost-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
-  libhdf5-dev libzstd-dev liblz4-dev libdeflate-dev libstreamvbyte-dev libssl-dev
+  libhdf5-dev libzstd-dev liblz4-dev libdeflate-dev libstreamvbyte-dev libssl-dev libisal-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
 sanitizer_packages=(clang-14 libclang-rt-14-dev llvm-14)
@@ -174,7 +174,7 @@ tsan() {
   need "${build_packages[@]}" "${sanitizer_packages[@]}" xz-utils
   build_tsan_tbb
   build tsan
-  export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1:external_symbolizer_path=$(command -v llvm-symbolizer-14)}
+  export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1:allocator_may_return_null=1:external_symbolizer_path=$(command -v llvm-symbolizer-14)}
   LD_LIBRARY_PATH=$PWD/build/tsan-tbb/lib run_tests build-tsan
 }
 

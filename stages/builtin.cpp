@@ -1,6 +1,7 @@
 #include "stages/builtin.h"
 
 #include "pipeline/core/stage.h"
+#include "stages/checksum_writer.h"
 #include "stages/decode_signal.h"
 #include "stages/detect_events.h"
 #include "stages/encode_lz4.h"
@@ -14,6 +15,7 @@
 #include "stages/signal_qc_writer.h"
 #include "stages/spin.h"
 #include "stages/synthetic_reader.h"
+#include "stages/verify_crc32c.h"
 
 namespace millrace {
 
@@ -30,9 +32,11 @@ void add_builtin_stages(Registry& registry) {
   registry.add<DetectEvents>("detect_events", "cuts every read into events, stretches of one level");
   registry.add<EncodeZstd>("encode_zstd", "compresses every chunk to a Zstandard frame");
   registry.add<EncodeLz4>("encode_lz4", "compresses every chunk to an LZ4 frame");
+  registry.add<VerifyCrc32c>("verify_crc32c", "holds the bytes of a file against the checksums beside it");
   registry.add<Spin>("spin", "lasts a set time per chunk: calibration");
 
   // Sinks
+  registry.add<ChecksumWriter>("checksum_writer", "writes the CRC-32C of what flows by, for verify_crc32c");
   registry.add<EventsWriter>("events_writer", "writes events as a table, one row per event");
   registry.add<NullWriter>("null_writer", "takes everything, keeps nothing");
   registry.add<RawWriter>("raw_writer", "appends the bytes of every chunk to a file");

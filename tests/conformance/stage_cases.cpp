@@ -6,8 +6,10 @@
 #include <memory>
 #include <random>
 
+#include "stages/checksum_writer.h"
 #include "stages/detect_events.h"
 #include "stages/fast5_reader.h"
+#include "stages/raw_reader.h"
 #include "tests/support/stage_driver.h"
 
 namespace millrace::test {
@@ -69,6 +71,27 @@ Options raw_reader_options(const TempDirectory& directory) {
   return options_of({{"path", (directory / "in").string()}, {"via", via}});
 }
 
+/// Blocks of a file that has its checksums beside it.
+std::optional<Feed> checked_file() {
+  static const TempDirectory directory;
+  static const std::filesystem::path file = [] {
+    const auto path = directory.write("data", std::string(50'000, 'd'));
+    ChecksumWriter writer(options_of({{"path", path.string() + ".crc32c"}, {"piece", "512 B"}}));
+    writer.prepare({DType::u8, "bytes", 50'000});
+    drive(writer, [] {
+      std::vector<Chunk> chunks;
+      chunks.push_back(chunk_of(std::vector<std::uint8_t>(50'000, 'd')));
+      return chunks;
+    }());
+    return path;
+  }();
+  const OptionValue::Table via = std::make_shared<const Options>(options_of({{"block", "4 KiB"}}));
+  RawReader reader(options_of({{"path", file.string()}, {"via", via}}));
+  Feed feed{reader.prepare(), {}};
+  for (std::uint64_t i = 0; auto chunk = reader.produce(i); ++i) feed.chunks.push_back(std::move(*chunk));
+  return feed;
+}
+
 }  // namespace
 
 std::vector<StageCase> stage_cases() {
@@ -82,9 +105,11 @@ std::vector<StageCase> stage_cases() {
       {"detect_events", fixed({}), signal},
       {"encode_zstd", fixed({}), signal},
       {"encode_lz4", fixed({}), signal},
+      {"verify_crc32c", fixed({}), checked_file},
       {"spin", fixed({{"busy", "1 us"}}), signal},
 
       {"null_writer", fixed({}), signal},
+      {"checksum_writer", writing("out.crc32c"), signal},
       {"raw_writer", writing("out.bin"), signal},
       {"events_writer", writing("out.tsv"), events},
       {"signal_qc_writer", writing("out.tsv"), signal},

@@ -159,7 +159,13 @@ TEST_P(EveryTransform, GivesTheSameForASharedBufferAsForItsOwn) {
       Chunk own = kept.with(Buffer(test::chunk_of(kept.bytes()).buffer()), kept.dtype(), kept.shape());
       ASSERT_TRUE(own.buffer().unique());
       ASSERT_TRUE(kept.buffer().unique());
-      const auto of_shared = dynamic_cast<Transform&>(*stage).process(kept);
+      std::optional<Chunk> of_shared;
+      try {
+        of_shared = dynamic_cast<Transform&>(*stage).process(kept);
+      } catch (const Error& needs) {  // what no made-up chunk has: a place in a file
+        EXPECT_EQ(needs.kind(), ErrorKind::config) << needs.what();
+        continue;
+      }
       const auto of_own = dynamic_cast<Transform&>(*again).process(std::move(own));
       ASSERT_EQ(of_shared.has_value(), of_own.has_value());
       if (!of_shared) continue;
