@@ -36,6 +36,8 @@ build_packages=(
   libhdf5-dev libzstd-dev liblz4-dev libdeflate-dev libstreamvbyte-dev libssl-dev libisal-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
+# The tests' slow file system, and file systems to test on. Tests skip what is missing.
+test_packages=(libfuse3-dev fuse3 xfsprogs btrfs-progs)
 sanitizer_packages=(clang-14 libclang-rt-14-dev llvm-14)
 
 as_root() {
@@ -163,7 +165,7 @@ build_tsan_tbb() {
 }
 
 asan() {
-  need "${build_packages[@]}" "${sanitizer_packages[@]}"
+  need "${build_packages[@]}" "${test_packages[@]}" "${sanitizer_packages[@]}"
   build asan
   export ASAN_OPTIONS=${ASAN_OPTIONS:-strict_string_checks=1:detect_stack_use_after_return=1:allocator_may_return_null=1}
   export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
@@ -171,7 +173,7 @@ asan() {
 }
 
 tsan() {
-  need "${build_packages[@]}" "${sanitizer_packages[@]}" xz-utils
+  need "${build_packages[@]}" "${test_packages[@]}" "${sanitizer_packages[@]}" xz-utils
   build_tsan_tbb
   build tsan
   export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1:allocator_may_return_null=1:external_symbolizer_path=$(command -v llvm-symbolizer-14)}
@@ -201,7 +203,7 @@ fi
 
 case "$command" in
   demo) need "${build_packages[@]}"; demo ;;
-  test) need "${build_packages[@]}"; build release; run_tests build ;;
+  test) need "${build_packages[@]}" "${test_packages[@]}"; build release; run_tests build ;;
   build) need "${build_packages[@]}"; build release; say "built build/millrace" ;;
   bench) bench ;;
   asan) asan ;;
