@@ -59,10 +59,12 @@ RunOutcome run_shown(Plan plan, RunControl& control, ProgressMode mode) {
   return run(std::move(plan), settings);
 }
 
-void add_cache(RunReport& report, const InputCache& before, const Paths& inputs) {
-  report.cache.input_bytes = before.bytes;
-  report.cache.resident_before_fraction = before.resident_fraction;
-  report.cache.resident_after_fraction = look_at_cache(inputs).resident_fraction;
+void add_cache(RunOutcome& outcome, const InputCache& before, const Paths& inputs) {
+  auto& cache = outcome.report.cache;
+  cache.input_bytes = before.bytes;
+  cache.resident_before_fraction = before.resident_fraction;
+  // Where a stage hangs on the device of an input, whoever opened that again would hang with it.
+  if (outcome.stuck.empty()) cache.resident_after_fraction = look_at_cache(inputs).resident_fraction;
 }
 
 void add_surroundings(RunReport& report, const RunArguments& arguments, const Paths& inputs) {
@@ -157,7 +159,7 @@ int run_command(const RunArguments& arguments) {
   const Paths inputs = input_files(*plan);
   const InputCache cache = look_at_cache(inputs);
   RunOutcome outcome = run_shown(std::move(*plan), control, arguments.progress);
-  add_cache(outcome.report, cache, inputs);
+  add_cache(outcome, cache, inputs);
   add_surroundings(outcome.report, arguments, inputs);
   int code = kRunFailed;
   try {

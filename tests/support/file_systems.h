@@ -2,6 +2,7 @@
 
 #include <array>
 #include <filesystem>
+#include <ostream>
 #include <string>
 
 namespace millrace::test {
@@ -22,6 +23,8 @@ inline constexpr std::array kFileSystems{FileSystem::local, FileSystem::ext4,  F
 
 /// "ext4" and so on.
 std::string name_of(FileSystem kind);
+/// For the messages of GoogleTest.
+inline void PrintTo(FileSystem kind, std::ostream* out) { *out << name_of(kind); }
 
 /// Where a file system of some kind is mounted, or why it is not.
 struct Place {

@@ -40,7 +40,7 @@ struct Counters {
 
 /// The control file. All zeros but `space_bytes` is a plain passthrough.
 struct Control {
-  static constexpr std::uint64_t kVersion = 0x736c6f7766730001;  // "slowfs", 1
+  static constexpr std::uint64_t kVersion = 0x736c6f7766730002;  // "slowfs", 2
   static constexpr std::uint64_t kTraceLength = 16'384;
   static constexpr std::uint64_t kEndless = ~0ULL;
 
@@ -55,6 +55,7 @@ struct Control {
   std::atomic<std::uint64_t> space_bytes;       ///< writes that reach beyond this place of any file fail with ENOSPC
   std::atomic<std::uint64_t> write_errors;      ///< so many of the next writes fail with EIO; counts down
   std::atomic<std::uint64_t> fsync_errors;      ///< the same for fsync
+  std::atomic<std::uint64_t> stall_from;        ///< `stall` spares reads and writes that end at or before this place
   std::atomic<std::uint32_t> stall;  ///< not 0: requests wait until it is 0 again; change it with set_stall()
 
   // What the server saw.

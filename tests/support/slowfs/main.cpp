@@ -27,7 +27,7 @@ keys of mount alone (0 = the kernel's own):
   max_readahead=BYTES  max_background=REQUESTS  writeback=0|1
 keys of mount and set:
   latency_us  bytes_per_second  read_error_begin  read_error_end  short_read_bytes
-  space_bytes  write_errors  fsync_errors  stall
+  space_bytes  write_errors  fsync_errors  stall  stall_from
 )";
 
 struct Usage : std::runtime_error {
@@ -45,6 +45,7 @@ const std::vector<std::pair<std::string, Number>>& settings() {
       {"space_bytes", &Control::space_bytes},
       {"write_errors", &Control::write_errors},
       {"fsync_errors", &Control::fsync_errors},
+      {"stall_from", &Control::stall_from},
   };
   return all;
 }

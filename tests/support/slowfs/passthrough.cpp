@@ -70,7 +70,7 @@ class Request {
     entry.kind = kind;
     entry.offset = static_cast<std::uint64_t>(offset);
     entry.bytes = bytes;
-    wait_out_stall();
+    if (kind == Kind::fsync || static_cast<std::uint64_t>(offset) + bytes > control.stall_from.load()) wait_out_stall();
     const auto slow_until = started_ + std::chrono::microseconds(control.latency_us.load());
     const auto through = std::max(slow_until, moved_at(bytes, control.bytes_per_second.load()));
     while (stopping.load() == 0 && steady_clock::now() < through) wait_while(stopping, 0, through);
