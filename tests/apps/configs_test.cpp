@@ -39,6 +39,10 @@ class Configs : public testing::TestWithParam<std::string> {
                             "--genome-bases", "20000", "--mean-read-bases", "400"})
                   .exit_code,
               0);
+    std::filesystem::create_directories(tree_ / "build/experiments");
+    const std::string raw = (tree_ / "build/experiments/input.raw").string();
+    EXPECT_EQ(run_millrace({"generate", "raw", raw, "--bytes", "100kB"}).exit_code, 0);
+    EXPECT_EQ(run_millrace({"run", (tree_ / "configs/experiments/make_checksums.toml").string()}).exit_code, 0);
   }
 
   test::TempDirectory tree_;
