@@ -4,8 +4,13 @@
 #include <array>
 #include <utility>
 
+#include "io/alignment.h"
 #include "io/buffered_file.h"
+#include "io/direct_file.h"
 #include "io/dontcache_file.h"
+#include "io/uring.h"
+#include "io/uring_reader.h"
+#include "io/uring_writer.h"
 
 namespace millrace::io {
 namespace {
@@ -28,6 +33,38 @@ std::unique_ptr<Reader> read_dontcache(const std::filesystem::path& path, const 
 
 std::unique_ptr<Writer> write_dontcache(FileDescriptor file, const std::filesystem::path& path, const WriteVia& via) {
   return std::make_unique<DontcacheWriter>(std::move(file), path, via);
+}
+
+std::unique_ptr<Reader> read_direct(const std::filesystem::path& path, const ReadVia& via,
+                                    const std::shared_ptr<ReaderSession>& /*session*/) {
+  return std::make_unique<DirectReader>(path, via.transport_requested);
+}
+
+std::unique_ptr<Writer> write_direct(FileDescriptor file, const std::filesystem::path& path, const WriteVia& via) {
+  return std::make_unique<DirectWriter>(std::move(file), path, via);
+}
+
+std::shared_ptr<ReaderSession> make_ring_session(const ReadVia& /*via*/) { return std::make_shared<RingSession>(); }
+
+template <bool kDirect>
+Probe probe_uring_read_of(const std::filesystem::path& file) {
+  return probe_uring_read(file, kDirect);
+}
+
+template <bool kDirect>
+Probe probe_uring_write_of(const std::filesystem::path& directory) {
+  return probe_uring_write(directory, kDirect);
+}
+
+template <bool kDirect>
+std::unique_ptr<Reader> read_uring(const std::filesystem::path& path, const ReadVia& via,
+                                   const std::shared_ptr<ReaderSession>& session) {
+  return std::make_unique<UringReader>(path, via, kDirect, std::dynamic_pointer_cast<RingSession>(session));
+}
+
+template <bool kDirect>
+std::unique_ptr<Writer> write_uring(FileDescriptor file, const std::filesystem::path& path, const WriteVia& via) {
+  return std::make_unique<UringWriter>(std::move(file), path, via, kDirect);
 }
 
 constexpr std::array kTransports{
@@ -55,6 +92,42 @@ constexpr std::array kTransports{
               .make_session = nullptr,
               .open_reader = read_dontcache,
               .open_writer = write_dontcache},
+    Transport{.name = "direct",
+              .summary = "pread and pwrite past the page cache (O_DIRECT), in whole blocks",
+              .read_depth = 1,
+              .write_depth = 1,
+              .queues_reads = false,
+              .cached = false,
+              .read_padding_bytes = kDirectPadding,
+              .probe_read = probe_direct_read,
+              .probe_write = probe_direct_write,
+              .make_session = nullptr,
+              .open_reader = read_direct,
+              .open_writer = write_direct},
+    Transport{.name = "uring",
+              .summary = "io_uring through the page cache: several reads and writes in flight from one thread",
+              .read_depth = UringReader::kUsualDepth,
+              .write_depth = UringWriter::kUsualDepth,
+              .queues_reads = true,
+              .cached = true,
+              .read_padding_bytes = 0,
+              .probe_read = probe_uring_read_of<false>,
+              .probe_write = probe_uring_write_of<false>,
+              .make_session = make_ring_session,
+              .open_reader = read_uring<false>,
+              .open_writer = write_uring<false>},
+    Transport{.name = "uring_direct",
+              .summary = "io_uring past the page cache (O_DIRECT)",
+              .read_depth = UringReader::kUsualDepth,
+              .write_depth = UringWriter::kUsualDepth,
+              .queues_reads = true,
+              .cached = false,
+              .read_padding_bytes = kDirectPadding,
+              .probe_read = probe_uring_read_of<true>,
+              .probe_write = probe_uring_write_of<true>,
+              .make_session = make_ring_session,
+              .open_reader = read_uring<true>,
+              .open_writer = write_uring<true>},
 };
 
 }  // namespace

@@ -17,11 +17,13 @@
 
 #include "io/buffered_file.h"
 #include "io/dontcache_file.h"
+#include "io/direct_file.h"
 #include "io/faulty.h"
 #include "io/open_file.h"
 #include "io/reader.h"
 #include "io/throttled.h"
 #include "io/timed.h"
+#include "io/uring_reader.h"
 #include "pipeline/core/clock.h"
 #include "pipeline/core/error.h"
 #include "tests/support/open_descriptors.h"
@@ -57,6 +59,11 @@ std::vector<Implementation> implementations() {
   return {
       {"buffered", plain},
       {"dontcache", [](const auto& path) { return std::make_unique<DontcacheReader>(path); }, DontcacheReader::probe},
+      {"direct", [](const auto& path) { return std::make_unique<DirectReader>(path); }, probe_direct_read},
+      {"uring", [](const auto& path) { return std::make_unique<UringReader>(path, ReadVia{}, false); },
+       [](const auto& path) { return probe_uring_read(path, false); }},
+      {"uring_direct", [](const auto& path) { return std::make_unique<UringReader>(path, ReadVia{}, true); },
+       [](const auto& path) { return probe_uring_read(path, true); }},
       {"timed", [=](const auto& path) { return std::make_unique<TimedReader>(plain(path), monotonic_clock()); }},
       {"throttled",
        [=](const auto& path) { return std::make_unique<ThrottledReader>(plain(path), kSlow, manual_clock()); }},

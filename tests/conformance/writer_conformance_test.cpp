@@ -16,10 +16,12 @@
 
 #include "io/buffered_file.h"
 #include "io/dontcache_file.h"
+#include "io/direct_file.h"
 #include "io/faulty.h"
 #include "io/open_file.h"
 #include "io/throttled.h"
 #include "io/timed.h"
+#include "io/uring_writer.h"
 #include "io/writer.h"
 #include "pipeline/core/clock.h"
 #include "pipeline/core/error.h"
@@ -61,6 +63,14 @@ std::vector<Implementation> implementations() {
       {"buffered", plain},
       {"dontcache", [](const auto& path) { return std::make_unique<DontcacheWriter>(create_output(path), path); },
        DontcacheWriter::probe},
+      {"direct", [](const auto& path) { return std::make_unique<DirectWriter>(create_output(path), path, WriteVia{}); },
+       probe_direct_write},
+      {"uring",
+       [](const auto& path) { return std::make_unique<UringWriter>(create_output(path), path, WriteVia{}, false); },
+       [](const auto& place) { return probe_uring_write(place, false); }},
+      {"uring_direct",
+       [](const auto& path) { return std::make_unique<UringWriter>(create_output(path), path, WriteVia{}, true); },
+       [](const auto& place) { return probe_uring_write(place, true); }},
       {"timed", [=](const auto& path) { return std::make_unique<TimedWriter>(plain(path), monotonic_clock()); }},
       {"throttled",
        [=](const auto& path) { return std::make_unique<ThrottledWriter>(plain(path), kSlow, manual_clock()); }},
