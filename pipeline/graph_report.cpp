@@ -138,7 +138,12 @@ StageReport Graph::stage_report(std::size_t index, std::int64_t end_ns) const {
   report.bytes_in = counters.bytes_in;
   report.bytes_out = counters.bytes_out;
   report.time = flow_.ledger().times(index, end_ns);
-  report.busy = split(index, report.time.busy_ns);
+  // Of a call that never came back nobody knows what it did: it is off the CPU for an unexplained reason.
+  const std::int64_t unknown_ns = flow_.ledger().state(index).counts.busy == 0
+                                      ? 0
+                                      : std::max<std::int64_t>(report.time.busy_ns - stage.tally.wall_ns, 0);
+  report.busy = split(index, report.time.busy_ns - unknown_ns);
+  report.busy.other_wait_ns += unknown_ns;
   Histogram calls;
   for (const StageRunner& runner : stage.runners) calls.add(runner.call_times());
   report.call = {calls.count(), calls.quantile_ns(0.5), calls.quantile_ns(0.9), calls.quantile_ns(0.99),

@@ -433,6 +433,11 @@ TEST(Run, AStageThatHangsIsNamedAndLeftBehind) {
                                  settings);
   EXPECT_EQ(outcome.report.status, "stalled");
   EXPECT_EQ(outcome.stuck, std::vector<std::string>{"hang"});
+  for (const StageReport& stage : outcome.report.stages) {
+    if (stage.name != "hang") continue;
+    EXPECT_EQ(stage.busy.sum_ns(), stage.time.busy_ns);
+    EXPECT_GT(stage.busy.other_wait_ns, stage.busy.on_cpu_ns) << "nobody knows what a stuck call does";
+  }
   EXPECT_NE(outcome.report.error.find("hang: 1 of its slots in a call"), std::string::npos) << outcome.report.error;
   EXPECT_NE(outcome.report.error.find("write: 1 of its slots starved by hang"), std::string::npos);
   EXPECT_EQ(notices.size(), 1U);
