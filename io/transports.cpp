@@ -8,6 +8,7 @@
 #include "io/buffered_file.h"
 #include "io/direct_file.h"
 #include "io/dontcache_file.h"
+#include "io/mapped_file.h"
 #include "io/uring.h"
 #include "io/uring_reader.h"
 #include "io/uring_writer.h"
@@ -24,6 +25,15 @@ std::unique_ptr<Reader> read_buffered(const std::filesystem::path& path, const R
 
 std::unique_ptr<Writer> write_buffered(FileDescriptor file, const std::filesystem::path& path, const WriteVia& via) {
   return std::make_unique<BufferedWriter>(std::move(file), path, via);
+}
+
+std::unique_ptr<Reader> read_mapped(const std::filesystem::path& path, const ReadVia& via,
+                                    const std::shared_ptr<ReaderSession>& /*session*/) {
+  return std::make_unique<MappedReader>(path, via);
+}
+
+std::unique_ptr<Writer> write_mapped(FileDescriptor file, const std::filesystem::path& path, const WriteVia& via) {
+  return std::make_unique<MappedWriter>(std::move(file), path, via);
 }
 
 std::unique_ptr<Reader> read_dontcache(const std::filesystem::path& path, const ReadVia& via,
@@ -80,6 +90,18 @@ constexpr std::array kTransports{
               .make_session = nullptr,
               .open_reader = read_buffered,
               .open_writer = write_buffered},
+    Transport{.name = "mmap",
+              .summary = "reads are shown where the kernel maps them, without a copy; writes are copied into the map",
+              .read_depth = 1,
+              .write_depth = 1,
+              .queues_reads = false,
+              .cached = true,
+              .read_padding_bytes = 0,
+              .probe_read = MappedReader::probe,
+              .probe_write = MappedWriter::probe,
+              .make_session = nullptr,
+              .open_reader = read_mapped,
+              .open_writer = write_mapped},
     Transport{.name = "dontcache",
               .summary = "pread and pwrite that leave nothing behind in the page cache (Linux 6.14, ext4 and XFS)",
               .read_depth = 1,

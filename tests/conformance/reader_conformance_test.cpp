@@ -19,6 +19,7 @@
 #include "io/dontcache_file.h"
 #include "io/direct_file.h"
 #include "io/faulty.h"
+#include "io/mapped_file.h"
 #include "io/open_file.h"
 #include "io/reader.h"
 #include "io/throttled.h"
@@ -58,6 +59,14 @@ std::vector<Implementation> implementations() {
   constexpr Throttle kSlow{10'000'000, std::chrono::milliseconds(3)};
   return {
       {"buffered", plain},
+      {"mmap", [](const auto& path) { return std::make_unique<MappedReader>(path); }, MappedReader::probe},
+      {"mmap_consumer_faults",
+       [](const auto& path) {
+         ReadVia via;
+         via.consumer_faults = true;
+         return std::make_unique<MappedReader>(path, via);
+       },
+       MappedReader::probe},
       {"dontcache", [](const auto& path) { return std::make_unique<DontcacheReader>(path); }, DontcacheReader::probe},
       {"direct", [](const auto& path) { return std::make_unique<DirectReader>(path); }, probe_direct_read},
       {"uring", [](const auto& path) { return std::make_unique<UringReader>(path, ReadVia{}, false); },

@@ -18,6 +18,7 @@
 #include "io/dontcache_file.h"
 #include "io/direct_file.h"
 #include "io/faulty.h"
+#include "io/mapped_file.h"
 #include "io/open_file.h"
 #include "io/throttled.h"
 #include "io/timed.h"
@@ -61,6 +62,8 @@ std::vector<Implementation> implementations() {
   constexpr Throttle kSlow{10'000'000, std::chrono::milliseconds(3)};
   return {
       {"buffered", plain},
+      {"mmap", [](const auto& path) { return std::make_unique<MappedWriter>(create_output(path), path); },
+       MappedWriter::probe},
       {"dontcache", [](const auto& path) { return std::make_unique<DontcacheWriter>(create_output(path), path); },
        DontcacheWriter::probe},
       {"direct", [](const auto& path) { return std::make_unique<DirectWriter>(create_output(path), path, WriteVia{}); },
