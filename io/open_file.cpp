@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "io/faulty.h"
+#include "io/queued_reader.h"
 #include "io/throttled.h"
 #include "io/timed.h"
 #include "pipeline/core/clock.h"
@@ -20,6 +21,15 @@ const Transport& transport_of(const std::string& name) {
 
 std::uint32_t depth_of(std::uint32_t wanted, std::uint32_t usual) { return wanted == 0 ? usual : wanted; }
 
+std::unique_ptr<Reader> open_backend(const std::filesystem::path& path, const ReadVia& via,
+                                     const std::shared_ptr<ReaderSession>& session) {
+  const Transport& transport = transport_of(via.transport);
+  const std::uint32_t depth = depth_of(via.depth, transport.read_depth);
+  if (transport.queues_reads || depth <= 1) return transport.open_reader(path, via, session);
+  return std::make_unique<QueuedReader>([&transport, path, via] { return transport.open_reader(path, via, nullptr); },
+                                        depth);
+}
+
 }  // namespace
 
 std::shared_ptr<ReaderSession> open_session(const ReadVia& via) {
@@ -33,7 +43,7 @@ std::unique_ptr<Reader> open_reader(const std::filesystem::path& path, const Rea
   std::unique_ptr<Reader> reader;
   {
     const IoWait wait(clock, 0);  // an open may go over a network
-    reader = transport_of(via.transport).open_reader(path, via, session);
+    reader = open_backend(path, via, session);
   }
   if (via.fault.active()) reader = std::make_unique<FaultyReader>(std::move(reader), via.fault);
   if (via.throttle.active()) reader = std::make_unique<ThrottledReader>(std::move(reader), via.throttle, clock);

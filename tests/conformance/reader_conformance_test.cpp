@@ -21,6 +21,7 @@
 #include "io/faulty.h"
 #include "io/mapped_file.h"
 #include "io/open_file.h"
+#include "io/queued_reader.h"
 #include "io/reader.h"
 #include "io/throttled.h"
 #include "io/timed.h"
@@ -73,6 +74,7 @@ std::vector<Implementation> implementations() {
        [](const auto& path) { return probe_uring_read(path, false); }},
       {"uring_direct", [](const auto& path) { return std::make_unique<UringReader>(path, ReadVia{}, true); },
        [](const auto& path) { return probe_uring_read(path, true); }},
+      {"queued", [=](const auto& path) { return std::make_unique<QueuedReader>([=] { return plain(path); }, 3); }},
       {"timed", [=](const auto& path) { return std::make_unique<TimedReader>(plain(path), monotonic_clock()); }},
       {"throttled",
        [=](const auto& path) { return std::make_unique<ThrottledReader>(plain(path), kSlow, manual_clock()); }},
