@@ -18,6 +18,7 @@
 #include "apps/report_output.h"
 #include "apps/signals.h"
 #include "apps/terminal.h"
+#include "io/live_temporaries.h"
 #include "io/output_file.h"
 #include "pipeline/complete_report.h"
 #include "pipeline/config.h"

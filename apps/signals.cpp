@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "apps/exit_code.h"
-#include "io/output_file.h"
+#include "io/live_temporaries.h"
 
 namespace millrace::apps {
 namespace {

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <utility>
 
-#include "io/output_file.h"
 #include "pipeline/core/error.h"
 
 namespace millrace::io {

@@ -4,7 +4,7 @@
 
 namespace millrace::io {
 
-/// Puts a path on the list of files that remove_live_temporaries() (io/output_file.h) removes. The list is lock-free
+/// Puts a path on the list of files that remove_live_temporaries() removes. The list is lock-free
 /// and its places are used again, never freed, so that a signal handler may walk it at any moment.
 class LiveTemporary {
  public:
@@ -23,5 +23,9 @@ class LiveTemporary {
  private:
   Place* place_ = nullptr;
 };
+
+/// Removes the files on the list. Async-signal-safe: for the last moments before _Exit, when stages are stuck or the
+/// user insists. Who goes on after it finds its file gone.
+void remove_live_temporaries() noexcept;
 
 }  // namespace millrace::io

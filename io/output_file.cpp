@@ -3,9 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <mutex>
 #include <set>
 #include <string>
@@ -71,14 +69,6 @@ void check_target(const fs::path& target) {
   if (::faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
     throw system_error("cannot create files in " + directory.string(), errno).at_path(target);
   }
-}
-
-fs::path temporary_for(const fs::path& target) {
-  static std::atomic<std::uint64_t> count{0};
-  constexpr std::size_t kMostOfName = 180;  // file names have at most 255 bytes
-  const std::string name = target.filename().string().substr(0, kMostOfName);
-  return target.parent_path() / ("." + name + "." + std::to_string(::getpid()) + "-" +
-                                 std::to_string(count.fetch_add(1, std::memory_order_relaxed)) + ".tmp");
 }
 
 }  // namespace
@@ -179,9 +169,8 @@ void OutputFile::discard() noexcept {
   if (writer_ != nullptr) {
     closed_stats_ = stats();
     writer_.reset();
-    ::unlink(temporary_.c_str());
-    live_.forget();
   }
+  file_.reset();
   state_ = State::discarded;
 }
 
@@ -213,11 +202,10 @@ void OutputFile::check_open() const {
 Writer& OutputFile::writer() {
   check_open();
   if (writer_ == nullptr) {
-    temporary_ = temporary_for(target_);
-    // On the list first: a file that is not there yet can be removed without harm, one that is not listed stays.
-    LiveTemporary live(temporary_);
-    naming_target([this] { writer_ = open_writer(create_output(temporary_), temporary_, via_); });
-    live_ = std::move(live);
+    naming_target([this] {
+      file_.emplace(target_);
+      writer_ = open_writer(file_->descriptor(), target_, via_);
+    });
     state_ = State::open;
   }
   return *writer_;
@@ -236,11 +224,9 @@ void OutputFile::finish_as(const fs::path& final_path) {
   naming_target([&] { via_.fsync == Fsync::never ? out.flush() : out.sync(); });
   closed_stats_ = out.stats();
   const IoWait wait(monotonic_clock(), 0);
-  if (std::rename(temporary_.c_str(), final_path.c_str()) != 0) {
-    throw system_error("cannot rename the finished file", errno).at_path(final_path);
-  }
-  live_.forget();
+  file_->publish(final_path);
   writer_.reset();
+  file_.reset();
   final_path_ = final_path;
   state_ = State::finished;
   if (via_.fsync == Fsync::never) return;

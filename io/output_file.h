@@ -4,21 +4,22 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "io/live_temporaries.h"
 #include "io/open_file.h"
+#include "io/unpublished_file.h"
 #include "io/writer.h"
 #include "pipeline/core/io_stats.h"
 #include "pipeline/core/stage.h"
 
 namespace millrace::io {
 
-/// A file that appears under its final name only when it is complete. Until then its bytes are in a hidden file of the
-/// same directory that names this process. One thread at a time.
+/// A file that appears under its final name only when it is complete. Until then its bytes are in a file of the same
+/// directory that has no name or, where that cannot be, a hidden one (io/unpublished_file.h). One thread at a time.
 ///
 /// A sink constructs it in prepare(), appends in consume(), calls finish(end) in finish() and discard() in abandon().
 class OutputFile {
@@ -44,8 +45,8 @@ class OutputFile {
   void overwrite(std::uint64_t offset, std::span<const std::byte> bytes);
 
   /// Completes the file under its final name: what is gathered is written, forced to the device as WriteVia::fsync
-  /// says, renamed, and (unless `never`) the directory is forced too. When only that last step fails, the file stands
-  /// complete under its final name although the error is thrown.
+  /// says, given its name, and (unless `never`) the directory is forced too. When only that last step fails, the file
+  /// stands complete under its final name although the error is thrown.
   void publish();
   /// As publish(), but under "<target>.partial": the output of a run that was interrupted and drained.
   void keep_as_partial();
@@ -82,18 +83,13 @@ class OutputFile {
   std::filesystem::path target_;
   WriteVia via_;
   State state_ = State::untouched;
+  std::optional<UnpublishedFile> file_;
   std::unique_ptr<Writer> writer_;
-  std::filesystem::path temporary_;
-  LiveTemporary live_;
   std::filesystem::path final_path_;
   std::vector<std::byte> gathered_;  // the last bytes of the file, not written yet
   std::uint64_t size_ = 0;
   std::uint64_t unsynced_bytes_ = 0;
   IoStats closed_stats_;
 };
-
-/// Removes the temporary files of every OutputFile of this process. Async-signal-safe: for the last moments before
-/// _Exit, when stages are stuck or the user insists. An OutputFile that goes on after it fails when it is published.
-void remove_live_temporaries() noexcept;
 
 }  // namespace millrace::io

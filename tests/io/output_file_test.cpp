@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <random>
@@ -27,9 +29,11 @@ using test::bytes_of;
 using test::contents_of;
 using test::error_of;
 using test::TempDirectory;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 WriteVia failing(Fault fault) {
   WriteVia via;
@@ -45,8 +49,7 @@ TEST(OutputFile, AppearsUnderItsNameOnlyWhenItIsPublished) {
   EXPECT_THAT(directory.names(), IsEmpty());
   output.append("hello ");
   output.append(std::string(100 << 10, 'x'));
-  ASSERT_EQ(directory.names().size(), 1U);
-  EXPECT_TRUE(directory.names().front().starts_with(".out.bin." + std::to_string(::getpid()) + "-"));
+  EXPECT_THAT(directory.names(), Not(Contains("out.bin")));
   EXPECT_THAT(output.outputs(), IsEmpty());
   output.publish();
   EXPECT_THAT(directory.names(), ElementsAre("out.bin"));
@@ -310,23 +313,53 @@ TEST(OutputFile, AnErrorWhenTheDirectoryIsGoneAtTheEnd) {
   OutputFile output(directory / "folder" / "out", {});
   output.append(std::string(100'000, 'x'));
   std::filesystem::remove_all(directory / "folder");
-  EXPECT_THAT(error_of([&] { output.publish(); })->message(), HasSubstr("cannot rename the finished file"));
+  EXPECT_THAT(error_of([&] { output.publish(); })->message(), HasSubstr("cannot give the finished file its name"));
 }
 
-TEST(RemoveLiveTemporaries, RemovesWhatIsNotPublishedYet) {
+/// The mode of files that this process makes.
+mode_t usual_mode() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return 0666 & ~mask;
+}
+
+TEST(OutputFile, HasTheModeOfOrdinaryFilesAndOneName) {
   const TempDirectory directory;
-  OutputFile done(directory / "done", {});
-  done.append("x");
-  done.publish();
-  OutputFile running(directory / "running", {});
-  running.append(std::string(100'000, 'x'));
-  OutputFile untouched(directory / "untouched", {});
-  EXPECT_EQ(directory.names().size(), 2U);
-  remove_live_temporaries();
-  EXPECT_THAT(directory.names(), ElementsAre("done"));
-  remove_live_temporaries();
-  EXPECT_THROW(running.publish(), Error);
-  EXPECT_THAT(directory.names(), ElementsAre("done"));
+  for (int round = 0; round < 2; ++round) {  // a new file, and one that replaces it
+    OutputFile output(directory / "out", {});
+    output.append("x");
+    output.publish();
+    struct stat status {};
+    ASSERT_EQ(::stat((directory / "out").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777, usual_mode());
+    EXPECT_EQ(status.st_nlink, 1U);
+  }
+}
+
+TEST(OutputFile, NothingIsLeftWhenTheProcessIsKilled) {
+  const TempDirectory directory;
+  if (UnpublishedFile(directory / "probe").road() == UnpublishedFile::Road::named) {
+    GTEST_SKIP() << "the file system has no files without a name";
+  }
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    OutputFile output(directory / "out", {});
+    output.append(std::string(1 << 20, 'x'));
+    [[maybe_unused]] const auto told = ::write(ends[1], "w", 1);
+    for (;;) ::pause();
+  }
+  ::close(ends[1]);
+  char written = 0;
+  EXPECT_EQ(::read(ends[0], &written, 1), 1);
+  ::close(ends[0]);
+  ::kill(child, SIGKILL);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_THAT(directory.names(), IsEmpty());
 }
 
 TEST(RemoveLiveTemporaries, LeavesWhatIsPublished) {
