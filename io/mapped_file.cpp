@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "io/positioned_file.h"
+#include "io/transfer.h"
 #include "io/unnamed_file.h"
 #include "pipeline/core/call_context.h"
 
@@ -242,14 +243,15 @@ void MappedReader::fetch(std::span<const std::byte> memory, Extent extent) {
     return touch(memory, extent);
   }
   if (failed != EFAULT && failed != EHWPOISON) {
-    throw system_error("cannot read", failed).at_path(path_).at_offset(extent.offset);
+    throw unreadable(failed, extent.offset);
   }
+  // The kernel says neither which page nor why.
   require_there(extent);
-  // A page that cannot be fetched: the kernel does not say which one.
   for (auto pages = pages_of(memory); !pages.empty(); pages = pages.subspan(kPage)) {
     if (advise_memory(pages.first(kPage), MADV_POPULATE_READ) == 0) continue;
     const auto before = static_cast<std::uint64_t>(std::max<std::ptrdiff_t>(pages.data() - memory.data(), 0));
-    throw system_error("cannot read", EIO).at_path(path_).at_offset(extent.offset + before);
+    require_readable(extent.offset + before);
+    if (advise_memory(pages.first(kPage), MADV_POPULATE_READ) != 0) throw unreadable(EIO, extent.offset + before);
   }
 }
 
@@ -261,7 +263,26 @@ void MappedReader::touch(std::span<const std::byte> memory, Extent extent) {
   const LostPage* const lost = std::exchange(tally.lost_page, before);
   if (lost == nullptr) return;
   require_there(extent);
-  throw system_error("cannot read", EIO).at_path(path_).at_offset(std::max(lost->offset, extent.offset));
+  const std::uint64_t place = std::max(lost->offset, extent.offset);
+  require_readable(place);
+  throw unreadable(EIO, place);
+}
+
+/// Asks for the rest of a page by a call that says why it fails.
+void MappedReader::require_readable(std::uint64_t offset) const {
+  std::array<std::byte, kPage> page{};
+  const std::uint64_t bytes = std::min(kPage - offset % kPage, size_ - offset);
+  IoStats uncounted;
+  const Transfer transfer = transfer_all(bytes, uncounted, [&](std::uint64_t done, std::uint64_t length) {
+    return ::pread(file_.get(), page.data(), length, static_cast<off_t>(offset + done));
+  });
+  if (transfer.done == bytes) return;
+  if (transfer.error_number == 0) throw shrunk(size_, path_, offset + transfer.done);
+  throw unreadable(transfer.error_number, offset + transfer.done);
+}
+
+Error MappedReader::unreadable(int reason, std::uint64_t offset) const {
+  return system_error("cannot read", reason).at_path(path_).at_offset(offset);
 }
 
 void MappedReader::require_there(Extent extent) const {

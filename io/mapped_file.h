@@ -51,6 +51,8 @@ class MappedReader final : public Reader {
   void fetch(std::span<const std::byte> memory, Extent extent);
   void touch(std::span<const std::byte> memory, Extent extent);
   void require_there(Extent extent) const;
+  void require_readable(std::uint64_t offset) const;
+  Error unreadable(int reason, std::uint64_t offset) const;
 
   std::filesystem::path path_;
   FileDescriptor file_;

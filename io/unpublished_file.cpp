@@ -41,6 +41,8 @@ UnpublishedFile::UnpublishedFile(const fs::path& target, Road wanted) : target_(
 }
 
 UnpublishedFile::~UnpublishedFile() {
+  // In this order: FUSE keeps a file that is open when it loses its name under another one, and NFS too.
+  file_.close();
   if (!name_.empty()) ::unlink(name_.c_str());
 }
 
