@@ -1,6 +1,5 @@
 #include "io/positioned_file.h"
 
-#include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -75,7 +74,7 @@ PositionedWriter::PositionedWriter(FileDescriptor file, std::filesystem::path pa
       file_(std::move(file)),
       flags_(access.flags),
       write_behind_(std::move(write_behind)),
-      room_step_(via.preallocate_bytes) {
+      room_(via.preallocate_bytes) {
   stats_.transport_requested = via.transport_requested;
   stats_.transport_used = access.transport;
 }
@@ -87,7 +86,7 @@ void PositionedWriter::write(std::uint64_t offset, std::span<const std::byte> by
   }
   if (bytes.empty()) return;
   const std::uint64_t end = offset + bytes.size();
-  if (room_step_ != 0 && end > room_end_) make_room(end);
+  room_.reserve(file_, end);
   const Transfer transfer = transfer_all(bytes.size(), stats_, [&](std::uint64_t done, std::uint64_t length) {
     return write_at(file_.get(), bytes.data() + done, length, offset + done, flags_);
   });
@@ -122,34 +121,18 @@ void PositionedWriter::sync() {
 
 IoStats PositionedWriter::stats() const {
   IoStats stats = stats_;
-  stats.detail = write_behind_.refusal();
+  for (const std::string& refusal : {write_behind_.refusal(), room_.refusal()}) {
+    if (!refusal.empty()) stats.detail += (stats.detail.empty() ? "" : ", ") + refusal;
+  }
   return stats;
 }
 
-/// Blocks of the device beyond the end, so that files that grow side by side do not lie in small pieces. The size of
-/// the file is left alone.
-void PositionedWriter::make_room(std::uint64_t end) {
-  const std::uint64_t from = std::max(room_end_, end_);
-  const std::uint64_t step = std::min(std::max(room_step_, end - from), kMaxOffset - from);
-  int result = 0;
-  do {
-    result = ::fallocate(file_.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from), static_cast<off_t>(step));
-  } while (result != 0 && errno == EINTR);
-  if (result == 0) {
-    room_end_ = from + step;
-  } else {
-    // Room ahead is a wish: where the file system cannot give it, or has too little left for a whole step, the write
-    // itself will tell whether there is room for the bytes.
-    room_step_ = 0;
-  }
-}
-
 void PositionedWriter::cut_surplus() {
-  if (room_end_ <= end_) return;
+  if (room_.reserved_until() <= end_) return;
   while (::ftruncate(file_.get(), static_cast<off_t>(end_)) != 0) {
     if (errno != EINTR) fail(system_error("cannot give back room that was asked for", errno));
   }
-  room_end_ = end_;
+  room_.cut(end_);
 }
 
 void PositionedWriter::fail(Error error) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "io/file_descriptor.h"
+#include "io/preallocation.h"
 #include "io/reader.h"
 #include "io/via.h"
 #include "io/write_behind.h"
@@ -63,7 +64,6 @@ class PositionedWriter : public Writer {
   IoStats stats() const final;
 
  private:
-  void make_room(std::uint64_t end);
   void cut_surplus();
   [[noreturn]] void fail(Error error);
 
@@ -71,9 +71,8 @@ class PositionedWriter : public Writer {
   FileDescriptor file_;
   int flags_;
   WriteBehind write_behind_;
-  std::uint64_t room_step_;     // 0 = room is not asked for
-  std::uint64_t room_end_ = 0;  // asked for up to here
-  std::uint64_t end_ = 0;       // of the bytes written
+  Preallocation room_;
+  std::uint64_t end_ = 0;  // of the bytes written
   IoStats stats_;
   std::optional<Error> failure_;
 };
