@@ -32,6 +32,7 @@ struct NotRun {
 const std::vector<NotRun> kNotRun = {
     {"", "./build.sh", "this test runs inside `./build.sh test`; installs packages and builds; CI calls it on its own"},
     {"apps/example_plugin/README.md", "", "tests/apps/example_plugin.sh runs them all, against an installed copy"},
+    {"configs/experiments/README.md", "tests/bench/", "minutes; ctest runs them with a small file (tests/CMakeLists.txt)"},
     {"tests/support/slowfs/README.md", "", "tests/conformance/slowfs_test.cpp runs them all, where FUSE works"},
 };
 
