@@ -45,7 +45,7 @@ median_of() {
 verdicts_of() {
   local i
   for ((i = 1; i <= runs[$1]; i++)); do field "$place/$1.$i.json" verdict; done | sort | uniq -c | sort -rn |
-    awk '{printf "%s%s x %s %s", (NR > 1 ? ", " : ""), $1, $2, $3} END {print ""}'
+    awk '{printf "%s%s x %s", (NR > 1 ? ", " : ""), $1, $2} END {print ""}'
 }
 
 # ratio_of A B: median over the repeats of (wall time of A / wall time of B).
