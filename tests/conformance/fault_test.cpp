@@ -35,7 +35,10 @@ using test::error_of;
 using test::SlowMount;
 using test::TempDirectory;
 using test::text_of;
+using testing::AnyOf;
+using testing::Each;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr std::uint64_t kBlock = 256 << 10;
 constexpr std::uint64_t kFileBytes = 8 * kBlock + 1234;
@@ -174,7 +177,8 @@ TEST_F(Fault, AServerThatGivesTooLittleIsNeverTakenForData) {
       try {
         ASSERT_TRUE(text_of(reader.read(i)) == contents().substr(block.offset, block.length)) << "wrong bytes in " << i;
       } catch (const Error& error) {
-        EXPECT_THAT(error.message(), HasSubstr("truncated"));
+        // Who maps the file cannot tell the two apart.
+        EXPECT_THAT(error.message(), AnyOf(HasSubstr("truncated"), HasSubstr("Input/output error")));
         EXPECT_EQ(error.path(), input());
         break;
       }
@@ -268,6 +272,13 @@ TEST_F(Fault, ASyncThatFailedOnceHasFailedForGood) {
 
 TEST_F(Fault, AFileThatCannotBeSyncedIsNotPublished) {
   std::filesystem::create_directory(mount_.directory() / "out");
+  const auto names = [this] {
+    std::vector<std::string> result;
+    for (const auto& entry : std::filesystem::directory_iterator(mount_.source() / "out")) {
+      result.push_back(entry.path().filename().string());
+    }
+    return result;
+  };
   for_each_writing([&](const Transport& transport) {
     {
       OutputFile file(mount_.directory() / "out/result", write_via_of(transport));
@@ -276,7 +287,8 @@ TEST_F(Fault, AFileThatCannotBeSyncedIsNotPublished) {
       EXPECT_THROW(file.publish(), Error);
       EXPECT_THROW(file.publish(), Error) << "a second try would succeed, and the data may be lost";
     }
-    EXPECT_TRUE(std::filesystem::is_empty(mount_.source() / "out"));
+    // libfuse keeps what is removed while it is open under such names for a moment.
+    EXPECT_THAT(names(), Each(StartsWith(".fuse_hidden")));
   });
 }
 

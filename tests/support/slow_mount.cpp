@@ -2,9 +2,12 @@
 
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): SIGTERM for kill
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 #include <stdexcept>
 
 #include "tests/support/private_mounts.h"
@@ -84,6 +87,16 @@ std::map<std::uint64_t, std::uint64_t> SlowMount::reads_by_length() const {
     if (request.kind == slowfs::Kind::read) ++reads[request.bytes];
   }
   return reads;
+}
+
+std::uint64_t SlowMount::read_ahead_kib() const {
+  struct stat status {};
+  if (::stat(directory_.c_str(), &status) != 0) return 0;
+  const std::string device = std::to_string(major(status.st_dev)) + ":" + std::to_string(minor(status.st_dev));
+  std::ifstream file("/sys/class/bdi/" + device + "/read_ahead_kb");
+  std::uint64_t kib = 0;
+  file >> kib;
+  return kib;
 }
 
 std::string SlowMount::seen() const {

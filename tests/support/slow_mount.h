@@ -46,6 +46,8 @@ class SlowMount {
   std::vector<Request> requests() const;
   /// Length -> how many reads asked for it.
   std::map<std::uint64_t, std::uint64_t> reads_by_length() const;
+  /// KiB that the kernel reads ahead here (128 unless max_readahead says less); 0 when it does not tell.
+  std::uint64_t read_ahead_kib() const;
   /// For the message of a test that fails: "3 x 131072 1 x 4096, most in flight 2".
   std::string seen() const;
 
