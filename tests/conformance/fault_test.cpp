@@ -94,6 +94,14 @@ class BlockReader {
   std::size_t announced_ = 0;
 };
 
+std::vector<std::string> names_in(const std::filesystem::path& directory) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    names.push_back(entry.path().filename().string());
+  }
+  return names;
+}
+
 class Fault : public testing::Test {
  protected:
   explicit Fault(const std::vector<std::string>& keys = {}) : mount_(keys) {}
@@ -272,13 +280,6 @@ TEST_F(Fault, ASyncThatFailedOnceHasFailedForGood) {
 
 TEST_F(Fault, AFileThatCannotBeSyncedIsNotPublished) {
   std::filesystem::create_directory(mount_.directory() / "out");
-  const auto names = [this] {
-    std::vector<std::string> result;
-    for (const auto& entry : std::filesystem::directory_iterator(mount_.source() / "out")) {
-      result.push_back(entry.path().filename().string());
-    }
-    return result;
-  };
   for_each_writing([&](const Transport& transport) {
     {
       OutputFile file(mount_.directory() / "out/result", write_via_of(transport));
@@ -288,7 +289,7 @@ TEST_F(Fault, AFileThatCannotBeSyncedIsNotPublished) {
       EXPECT_THROW(file.publish(), Error) << "a second try would succeed, and the data may be lost";
     }
     // libfuse keeps what is removed while it is open under such names for a moment.
-    EXPECT_THAT(names(), Each(StartsWith(".fuse_hidden")));
+    EXPECT_THAT(names_in(mount_.source() / "out"), Each(StartsWith(".fuse_hidden")));
   });
 }
 
@@ -316,6 +317,73 @@ TEST_F(FaultWithWriteback, AWriteThatFailsAfterItWasTakenFailsTheFile) {
   });
 }
 
+/// A config that reads `input`, and writes it to `output` when that is given.
+std::string config_of(const std::filesystem::path& input, const ReadVia& read, const std::filesystem::path& output = {},
+                      const WriteVia& write = {}) {
+  const std::string sink = output.empty() ? "type = \"null_writer\"\n"
+                                          : "type = \"raw_writer\"\npath = \"" + output.string() +
+                                                "\"\nvia = { transport = \"" + write.transport + "\" }\n";
+  return "[pipeline]\nname = \"faults\"\nstall_timeout = \"1 s\"\n"
+         "[[stage]]\nname = \"read\"\ntype = \"raw_reader\"\npath = \"" +
+         input.string() + "\"\nvia = { transport = \"" + read.transport +
+         "\", block = \"256 KiB\" }\n"
+         "[[stage]]\nname = \"write\"\n" +
+         sink;
+}
+
+TEST_F(Fault, ARunThatCannotReadNamesTheFileAndLeavesNothing) {
+  const TempDirectory home;
+  const TempDirectory out;
+  for_each_reading([&](const Transport& transport) {
+    mount_.control().read_error_begin = 5 * kBlock;
+    mount_.control().read_error_end = 5 * kBlock + 1;
+    const auto config = home.write("run.toml", config_of(input(), read_via_of(transport), out / "result"));
+    const CommandResult result = test::run_millrace({"run", config.string()});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, StartsWith("millrace: error: stage 'read', chunk 5, " + input().string() + ", offset " +
+                                       std::to_string(5 * kBlock) + ": "));
+    EXPECT_THAT(out.names(), testing::IsEmpty());
+    mount_.control().read_error_end = 0;
+  });
+}
+
+TEST_F(Fault, ARunWhoseDiskGetsFullSaysSoAndLeavesNothing) {
+  const TempDirectory home;
+  const auto local = home.write("input", contents());
+  std::filesystem::create_directory(mount_.directory() / "out");
+  for_each_writing([&](const Transport& transport) {
+    mount_.control().space_bytes = 3 * kBlock + 5;
+    const auto config =
+        home.write("run.toml", config_of(local, {}, mount_.directory() / "out/result", write_via_of(transport)));
+    const CommandResult result = test::run_millrace({"run", config.string()});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, HasSubstr("stage 'write'"));
+    EXPECT_THAT(result.err, HasSubstr("No space left on device"));
+    EXPECT_THAT(result.err, HasSubstr((mount_.directory() / "out").string()));
+    EXPECT_THAT(names_in(mount_.source() / "out"), Each(StartsWith(".fuse_hidden")));
+    mount_.control().space_bytes = slowfs::Control::kEndless;
+  });
+}
+
+TEST_F(Fault, AServerThatHangsInAWriteEndsTheRunAsStalled) {
+  const TempDirectory home;
+  const auto local = home.write("input", contents());
+  std::filesystem::create_directory(mount_.directory() / "out");
+  for_each_writing([&](const Transport& transport) {
+    mount_.control().stall_from = kBlock;  // what a probe writes gets through
+    set_stall(mount_.control(), true);
+    const auto config =
+        home.write("run.toml", config_of(local, {}, mount_.directory() / "out/result", write_via_of(transport)));
+    test::Command run({"run", config.string()});
+    EXPECT_TRUE(run.wait_for_error_text("did not come back from its call: write"));
+    set_stall(mount_.control(), false);
+    const CommandResult result = run.wait();
+    EXPECT_EQ(result.exit_code, 4) << result.err;
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_THAT(names_in(mount_.source() / "out"), Each(StartsWith(".fuse_hidden")));
+  });
+}
+
 TEST_F(Fault, AServerThatHangsEndsTheRunAsStalled) {
   const TempDirectory home;
   constexpr std::uint64_t kHealthy = 2 * kBlock;
@@ -323,21 +391,7 @@ TEST_F(Fault, AServerThatHangsEndsTheRunAsStalled) {
     // The first blocks are there, so that the run has begun when it hangs.
     mount_.control().stall_from = kHealthy;
     set_stall(mount_.control(), true);
-    const auto config = home.write("stalled.toml", R"(
-[pipeline]
-name = "stalled"
-stall_timeout = "1 s"
-
-[[stage]]
-name = "read"
-type = "raw_reader"
-path = ")" + input().string() + R"("
-via = { transport = ")" + std::string(transport.name) + R"(", block = "256 KiB" }
-
-[[stage]]
-name = "write"
-type = "null_writer"
-)");
+    const auto config = home.write("stalled.toml", config_of(input(), read_via_of(transport)));
     test::Command run({"run", config.string()});
     EXPECT_TRUE(run.wait_for_error_text("did not come back from its call: read"));
     // A process in a direct read of a FUSE server that hangs cannot even be killed; the end of the server frees it.
@@ -351,20 +405,7 @@ type = "null_writer"
 TEST_F(Fault, ARunThatReadsThroughThePageCacheNeedsNobodyToEndWhenTheServerHangs) {
   const TempDirectory home;
   set_stall(mount_.control(), true);
-  const auto config = home.write("stalled.toml", R"(
-[pipeline]
-name = "stalled"
-stall_timeout = "1 s"
-
-[[stage]]
-name = "read"
-type = "raw_reader"
-path = ")" + input().string() + R"("
-
-[[stage]]
-name = "write"
-type = "null_writer"
-)");
+  const auto config = home.write("stalled.toml", config_of(input(), {}));
   const CommandResult result = test::run_millrace({"run", config.string()});
   EXPECT_EQ(result.exit_code, 4) << result.err;
   EXPECT_FALSE(result.timed_out);
