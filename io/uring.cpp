@@ -19,7 +19,7 @@
 namespace millrace::io {
 namespace {
 
-constexpr unsigned kEntries = 256;
+constexpr unsigned kEntries = 64;
 constexpr std::uint32_t kFileSlots = 64;
 constexpr std::uint32_t kWitnessSlot = 0;  // of the files
 constexpr std::uint32_t kBufferSlots = 1024;
