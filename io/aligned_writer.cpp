@@ -65,11 +65,11 @@ void AlignedWriter::write_at(std::uint64_t offset, std::span<const std::byte> by
       append(bytes, owner);
     } else {
       flush_all();
+      size_ = std::max(size_, offset + bytes.size());
       write_through_cache(offset, bytes);
       // What is staged may be out of date now: the next append gets it from the file.
       staging_.release();
       staged_bytes_ = 0;
-      size_ = std::max(size_, offset + bytes.size());
     }
     stats_.bytes += bytes.size();
   });
@@ -77,22 +77,32 @@ void AlignedWriter::write_at(std::uint64_t offset, std::span<const std::byte> by
 
 void AlignedWriter::append(std::span<const std::byte> bytes, const Buffer* owner) {
   load_tail();
-  preallocation_.reserve(file_, size_ + bytes.size());
+  make_room(size_ + bytes.size());
   while (!bytes.empty()) {
     if (staged_bytes_ != 0 || !worth_direct(bytes)) {
       bytes = bytes.subspan(stage(bytes));
       continue;
     }
     const std::size_t whole = round_down(bytes.size(), block_bytes());
-    if (owner != nullptr) {
-      put(size_, owner->slice(static_cast<std::size_t>(bytes.data() - owner->data()), whole));
-    } else {
-      put_now(size_, bytes.first(whole));
-    }
+    const std::uint64_t offset = size_;
     size_ += whole;
     padded_until_ = std::max(padded_until_, size_);
+    if (owner != nullptr) {
+      put(offset, owner->slice(static_cast<std::size_t>(bytes.data() - owner->data()), whole));
+    } else {
+      put_now(offset, bytes.first(whole));
+    }
     bytes = bytes.subspan(whole);
   }
+}
+
+/// Room on the device, where it is wanted. The size goes with it until the next flush: direct writes that make a file
+/// longer take turns in a thread of the kernel, those inside it run side by side.
+void AlignedWriter::make_room(std::uint64_t end) {
+  preallocation_.reserve(file_, end);
+  const std::uint64_t until = preallocation_.reserved_until();
+  if (!direct() || until < end || until <= padded_until_) return;
+  if (::ftruncate(file_.get(), static_cast<off_t>(until)) == 0) padded_until_ = until;
 }
 
 /// Whether bytes that belong at a block boundary are written from where they are.
@@ -188,6 +198,8 @@ Error AlignedWriter::write_error(int reason, std::uint64_t offset) {
 
 void AlignedWriter::write_through_cache(std::uint64_t offset, std::span<const std::byte> bytes) {
   if (direct() && !set_direct(file_, false)) throw system_error("cannot leave direct I/O", errno);
+  bytes = bytes.first(std::min(bytes.size(), size_ - offset));
+  ++writes_through_cache_;
   const std::uint64_t before = stats_.bytes;
   const Transfer transfer = transfer_all(bytes.size(), stats_, [&](std::uint64_t done, std::uint64_t length) {
     return ::pwrite(file_.get(), bytes.data() + done, length, static_cast<off_t>(offset + done));
@@ -210,11 +222,15 @@ void AlignedWriter::sync() {
 
 IoStats AlignedWriter::stats() const {
   IoStats stats = stats_;
-  stats.detail = detail();
-  if (!alignment_.promised) stats.detail += std::string(stats.detail.empty() ? "" : ", ") + kNotPromised;
-  if (!preallocation_.refusal().empty()) {
-    stats.detail += (stats.detail.empty() ? "" : ", ") + preallocation_.refusal();
+  const auto add = [&stats](const std::string& clause) {
+    if (!clause.empty()) stats.detail += (stats.detail.empty() ? "" : ", ") + clause;
+  };
+  add(detail());
+  if (direct() && writes_through_cache_ != 0) {
+    add(std::to_string(writes_through_cache_) + " of the writes through the page cache");
   }
+  if (!alignment_.promised) add(kNotPromised);
+  add(preallocation_.refusal());
   return stats;
 }
 

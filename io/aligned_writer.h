@@ -56,8 +56,8 @@ class AlignedWriter : public Writer {
   const FileDescriptor& file() const { return file_; }
   /// Why a write failed. errno value 0: it moved nothing and gave no reason, as POSIX allows devices that are full.
   static Error write_error(int reason, std::uint64_t offset);
-  /// Writes at any place, with nothing else under way; also what the device's blocks cannot take: the rest of a piece
-  /// that was cut short inside a block.
+  /// Writes at any place up to the end of the file, to the byte: what whole blocks cannot express, as the rest of a
+  /// piece that was cut short inside a block.
   void write_through_cache(std::uint64_t offset, std::span<const std::byte> bytes);
 
   IoStats stats_;
@@ -67,6 +67,7 @@ class AlignedWriter : public Writer {
   void or_fail_for_good(Call&& call);
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes, const Buffer* owner);
   void append(std::span<const std::byte> bytes, const Buffer* owner);
+  void make_room(std::uint64_t end);
   bool worth_direct(std::span<const std::byte> bytes) const;
   std::size_t stage(std::span<const std::byte> bytes);
   void put_staged();
@@ -85,6 +86,7 @@ class AlignedWriter : public Writer {
   bool staged_is_written_ = false;  // what is staged is in the file already
   std::uint64_t size_ = 0;          // of the file, as the caller knows it
   std::uint64_t padded_until_ = 0;  // zeros may lie between size_ and this
+  std::uint64_t writes_through_cache_ = 0;
   std::optional<Error> failure_;
 };
 

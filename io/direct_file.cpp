@@ -81,7 +81,7 @@ void DirectWriter::put_now(std::uint64_t offset, std::span<const std::byte> bloc
     if (blocks.empty()) return;
     ++stats_.retries;
     if (whole == 0) {
-      // Cut inside a block, as by a limit of the file's size or by the last free bytes of a disk: byte by byte it shows
+      // Cut inside a block, as by a limit of the file's size or by the last free bytes of a disk: to the byte it shows
       // where and why.
       write_through_cache(offset, blocks);
       return;

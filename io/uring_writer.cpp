@@ -110,7 +110,7 @@ bool UringWriter::take_in(Write& write) {
       return false;
     }
     // Cut inside a block, as by a limit of the file's size or by the last free bytes of a disk; or another write has
-    // failed, and this one might be the first that did: byte by byte it shows where and why.
+    // failed, and this one might be the first that did: to the byte it shows where and why.
     write_through_cache(write.offset, write.bytes);
   } catch (const Error& error) {
     if (!failure_ || error.offset() < failure_->offset()) failure_ = error;

@@ -207,6 +207,18 @@ TEST_P(AlignedWriterTest, RoomThatWasAskedForInVainIsGivenBack) {
   EXPECT_LT(status.st_blocks * 512, 4 << 20);
 }
 
+TEST_P(AlignedWriterTest, SaysWhatWentThroughThePageCache) {
+  const auto writer = create();
+  writer->write(0, bytes_of(noise(100'000, 1)));
+  writer->write(50, bytes_of("x"));
+  const auto said = testing::HasSubstr("1 of the writes through the page cache");
+  if (is_direct()) {
+    EXPECT_THAT(writer->stats().detail, said);
+  } else {
+    EXPECT_THAT(writer->stats().detail, testing::Not(said)) << "as all do";
+  }
+}
+
 TEST_P(AlignedWriterTest, AnOffsetThatNoFileHasIsRefusedForGood) {
   const auto writer = create();
   const auto error = test::error_of([&] { writer->write(~0ULL, bytes_of("x")); });

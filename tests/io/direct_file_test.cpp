@@ -133,6 +133,27 @@ TEST_F(DirectFile, AWriterReportsAFileThatGrowsBeyondTheLimitToTheByte) {
   EXPECT_EQ(error->path(), path);
 }
 
+TEST_F(DirectFile, TheLimitOfAFileCountsItsBytesAndNotItsBlocks) {
+  const auto path = directory_ / "a";
+  DirectWriter writer(create_output(path), path, {});
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{10'000, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::string failure;
+  try {
+    writer.write(0, bytes_of(std::string(10'000, 'x')));
+    writer.sync();
+  } catch (const Error& error) {
+    failure = error.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(failure, "");
+  EXPECT_EQ(contents_of(path), std::string(10'000, 'x'));
+}
+
 TEST_F(DirectFile, AFullDiskStopsAWriterAtTheByteForGood) {
   const test::SmallDisk disk(256 << 10);
   if (!disk.mounted()) GTEST_SKIP() << disk.reason();
