@@ -1,28 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "pipeline/report.h"
 
 namespace millrace::apps {
-
-/// One line of /proc/self/mountinfo.
-struct Mount {
-  std::string device_number;  ///< "254:0"
-  std::string point;
-  std::string options;  ///< of the mount and of the file system, with commas
-  std::string file_system;
-  std::string device;
-};
-
-/// Parses /proc/self/mountinfo (proc(5)); lines that do not look like it are left out.
-std::vector<Mount> parse_mounts(std::string_view mountinfo);
-
-/// The mount that an absolute path without `.`, `..` and links lies on; null when there is none.
-const Mount* mount_of(const std::vector<Mount>& mounts, const std::filesystem::path& path);
 
 /// This machine, and the file systems below `paths`: one entry for each directory that holds some of them (for a
 /// directory with one of them: that path). Never throws; what cannot be found out stays empty or negative.
@@ -32,7 +16,13 @@ Environment describe_environment(const std::vector<std::filesystem::path>& paths
 struct InputCache {
   std::uint64_t bytes = 0;
   double resident_fraction = -1;
+  bool in_memory = false;  ///< all of them are on file systems that have no device
 };
 InputCache look_at_cache(const std::vector<std::filesystem::path>& inputs);
+
+/// Bytes that block devices delivered to this process since it began, ring and worker threads too; negative: not known.
+std::int64_t device_bytes_read();
+/// Whether that figure sees reads of these files: not on file systems of networks, of FUSE, and in memory.
+bool counts_device_bytes(const std::vector<std::filesystem::path>& inputs);
 
 }  // namespace millrace::apps

@@ -60,10 +60,20 @@ RunOutcome run_shown(Plan plan, RunControl& control, ProgressMode mode) {
   return run(std::move(plan), settings);
 }
 
-void add_cache(RunOutcome& outcome, const InputCache& before, const Paths& inputs) {
+/// What is known of the inputs before the run begins.
+struct Before {
+  explicit Before(const Paths& inputs)
+      : cache(look_at_cache(inputs)), device_bytes(counts_device_bytes(inputs) ? device_bytes_read() : -1) {}
+  InputCache cache;
+  std::int64_t device_bytes;
+};
+
+void add_cache(RunOutcome& outcome, const Before& before, const Paths& inputs) {
   auto& cache = outcome.report.cache;
-  cache.input_bytes = before.bytes;
-  cache.resident_before_fraction = before.resident_fraction;
+  if (before.device_bytes >= 0) cache.device_bytes = device_bytes_read() - before.device_bytes;
+  cache.input_bytes = before.cache.bytes;
+  cache.resident_before_fraction = before.cache.resident_fraction;
+  cache.in_memory = before.cache.in_memory;
   // Where a stage hangs on the device of an input, whoever opened that again would hang with it.
   if (outcome.stuck.empty()) cache.resident_after_fraction = look_at_cache(inputs).resident_fraction;
 }
@@ -158,9 +168,9 @@ int run_command(const RunArguments& arguments) {
   }
 
   const Paths inputs = input_files(*plan);
-  const InputCache cache = look_at_cache(inputs);
+  const Before before(inputs);
   RunOutcome outcome = run_shown(std::move(*plan), control, arguments.progress);
-  add_cache(outcome, cache, inputs);
+  add_cache(outcome, before, inputs);
   add_surroundings(outcome.report, arguments, inputs);
   int code = kRunFailed;
   try {

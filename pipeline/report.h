@@ -169,6 +169,8 @@ struct CacheReport {
   double resident_before_fraction = -1;  ///< negative: not measured
   double resident_after_fraction = -1;
   bool evicted = false;
+  bool in_memory = false;          ///< the inputs are on file systems without a device (tmpfs)
+  std::int64_t device_bytes = -1;  ///< that block devices delivered to the run; negative: not known for these inputs
 };
 
 struct PathReport {
@@ -177,6 +179,11 @@ struct PathReport {
   std::string mount_options;
   std::int64_t read_ahead_kb = -1;  ///< negative: not known
   std::string device;
+  std::int64_t max_sectors_kb = -1;
+  std::int64_t rsize_bytes = -1;
+  std::int64_t wsize_bytes = -1;
+  std::uint64_t direct_memory_alignment = 0;  ///< of O_DIRECT; 0 = the file system does not say
+  std::uint64_t direct_offset_alignment = 0;
 };
 
 struct Environment {

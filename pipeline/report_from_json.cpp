@@ -2,6 +2,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "pipeline/cache_state.h"
 #include "pipeline/report_json.h"
 #include "pipeline/report_reader.h"
 
@@ -124,9 +125,11 @@ Environment read_environment(const ReportReader& in) {
   environment.memory_bytes = in.count("memory_bytes");
   environment.millrace_version = in.text("millrace_version");
   in.each("paths", [&](const ReportReader& path) {
-    const std::int64_t read_ahead = path.has("read_ahead_kb") ? path.ns("read_ahead_kb") : -1;
-    environment.paths.push_back(
-        {path.text("path"), path.text("fs"), path.text("mount_options"), read_ahead, path.text("device")});
+    const auto known = [&path](const char* key) { return path.has(key) ? path.ns(key) : -1; };
+    const auto alignment = [&path](const char* key) { return path.has(key) ? path.count(key) : 0; };
+    environment.paths.push_back({path.text("path"), path.text("fs"), path.text("mount_options"), known("read_ahead_kb"),
+                                 path.text("device"), known("max_sectors_kb"), known("rsize"), known("wsize"),
+                                 alignment("direct_memory_alignment"), alignment("direct_offset_alignment")});
   });
   return environment;
 }
@@ -215,7 +218,9 @@ void read_account(RunReport& report, const ReportReader& in) {
   });
   const ReportReader cache = in.object("cache");
   report.cache = {cache.count("input_bytes"), cache.number_or("resident_before_fraction", -1),
-                  cache.number_or("resident_after_fraction", -1), cache.flag("evicted")};
+                  cache.number_or("resident_after_fraction", -1), cache.flag("evicted"),
+                  cache.has("state") && cache.text("state") == name_of(CacheState::memory),
+                  cache.has("device_read_bytes") ? cache.ns("device_read_bytes") : -1};
   const ReportReader memory = in.object("memory");
   report.memory = {memory.count("planned_bytes"), memory.count("budget_bytes"), memory.count("peak_rss_bytes"),
                    memory.count("allocations_after_warm_up"), memory.number("bytes_copied_per_byte")};

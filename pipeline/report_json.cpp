@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "pipeline/cache_state.h"
 #include "pipeline/core/error.h"
 #include "pipeline/verdict.h"
 
@@ -22,6 +23,9 @@ double finite(double value) { return std::isfinite(value) ? value : 0.0; }
 
 /// Null for what was not measured, which the structs say with a negative number.
 Json measured(double value) { return value < 0 || !std::isfinite(value) ? Json() : Json(value); }
+
+Json known(std::int64_t count) { return count < 0 ? Json() : Json(count); }
+Json known_alignment(std::uint64_t bytes) { return bytes == 0 ? Json() : Json(bytes); }
 
 Json json_of(const StateTimes& time) {
   return {{"busy", seconds(time.busy_ns)},
@@ -121,8 +125,13 @@ Json json_of(const Environment& environment) {
     paths.push_back({{"path", path.path},
                      {"fs", path.file_system},
                      {"mount_options", path.mount_options},
-                     {"read_ahead_kb", path.read_ahead_kb < 0 ? Json() : Json(path.read_ahead_kb)},
-                     {"device", path.device}});
+                     {"read_ahead_kb", known(path.read_ahead_kb)},
+                     {"device", path.device},
+                     {"max_sectors_kb", known(path.max_sectors_kb)},
+                     {"rsize", known(path.rsize_bytes)},
+                     {"wsize", known(path.wsize_bytes)},
+                     {"direct_memory_alignment", known_alignment(path.direct_memory_alignment)},
+                     {"direct_offset_alignment", known_alignment(path.direct_offset_alignment)}});
   return {{"host", environment.host},
           {"kernel", environment.kernel},
           {"cpus", environment.cpus},
@@ -234,11 +243,13 @@ Json json_of(const StallReport& stall) {
 
 Json json_of(const OutputReport& output) { return {{"path", output.path}, {"bytes", output.bytes}}; }
 
-Json json_of(const CacheReport& cache) {
-  return {{"input_bytes", cache.input_bytes},
+Json json_of(const CacheReport& cache, const std::string& state) {
+  return {{"state", state},
+          {"input_bytes", cache.input_bytes},
           {"resident_before_fraction", measured(cache.resident_before_fraction)},
           {"resident_after_fraction", measured(cache.resident_after_fraction)},
-          {"evicted", cache.evicted}};
+          {"evicted", cache.evicted},
+          {"device_read_bytes", known(cache.device_bytes)}};
 }
 
 Json json_of(const MemoryReport& memory) {
@@ -303,7 +314,7 @@ std::string to_json(const RunReport& report) {
   json["blame"] = list_of(report.blame);
   json["phases"] = list_of(report.phases);
   json["stalls"] = list_of(report.stalls);
-  json["cache"] = json_of(report.cache);
+  json["cache"] = json_of(report.cache, name_of(cache_state(report)));
   json["memory"] = json_of(report.memory);
   json["loss"] = json_of(report.loss);
   json["ledger_cost"] = json_of(report.ledger_cost);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pipeline/cache_state.h"
 #include "pipeline/core/units.h"
 #include "pipeline/report_table.h"
 #include "pipeline/verdict.h"
@@ -24,8 +25,6 @@ constexpr double kPhaseWorthALine = 0.05;
 constexpr double kBlameWorthARow = 0.01;
 /// A longer name of a link has a line of its own.
 constexpr std::size_t kLinkNameColumns = 20;
-/// The input counts as cold below this, as warm above 1 - this.
-constexpr double kColdFraction = 0.01;
 
 /// Quotients of what a stored report claims may exceed the integers.
 constexpr double kPrintable = 9e18;
@@ -87,14 +86,6 @@ class Writer {
   /// "name" in bold when the line begins with it.
   std::string heading(const std::string& text) const { return paint("1", text); }
 
-  std::string temperature() const {
-    const double before = report_.cache.resident_before_fraction;
-    if (before < 0) return "";
-    const char* word = before <= kColdFraction ? "cold " : before >= 1 - kColdFraction ? "warm " : "";
-    const std::string cached = fmt::format("{:.1f} % of the input was cached", before * 100);
-    return *word == 0 ? cached : fmt::format("{}({})", word, cached);
-  }
-
   void head() {
     std::uint64_t in = 0;
     std::uint64_t taken = 0;
@@ -110,7 +101,7 @@ class Writer {
       line += fmt::format(
           "   {}/s", format_bytes(static_cast<std::uint64_t>(std::min(static_cast<double>(in) / wall_s, kPrintable))));
     line += fmt::format("   {} out", format_bytes(report_.outputs.empty() ? taken : written));
-    const std::string right = temperature();
+    const std::string right = cache_label(report_);
     if (right.empty()) {
       out_ += heading(line) + "\n";
     } else if (line.size() + 3 + right.size() <= kReportColumns) {
@@ -276,10 +267,15 @@ class Writer {
   }
 
   static std::string advice_text(const IoStats::Advice& advice) {
-    std::string text = fmt::format(", advice {} over the {}: {} calls, {} errors", advice.kind, advice.scope,
-                                   advice.calls, advice.errors);
+    std::string text = ", advice " + advice.kind;
+    if (advice.kind == "willneed" && advice.scope == "file")
+      text += " in one call for each file";
+    else if (advice.kind == "willneed")
+      text += fmt::format(" over a window of {} in steps of {}", format_bytes(advice.window_bytes),
+                          format_bytes(advice.step_bytes));
+    text += fmt::format(": {} calls, {} errors", advice.calls, advice.errors);
     if (advice.checked_bytes > 0)
-      text += fmt::format(", {} of the data there in time", percent(advice.resident_fraction()));
+      text += fmt::format(", {} of the data cached or under way when it was read", percent(advice.resident_fraction()));
     return text;
   }
 

@@ -5,37 +5,13 @@
 
 #include <string>
 
+#include "io/file_system.h"
+#include "io/page_cache.h"
+#include "tests/support/small_disk.h"
 #include "tests/support/temp_directory.h"
 
 namespace millrace::apps {
 namespace {
-
-constexpr const char* kMountinfo =
-    "22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda1 rw,errors=remount-ro\n"
-    "30 22 0:27 / /data rw,noatime - nfs4 server:/export rw,vers=4.2\n"
-    "31 30 8:1 / /data/my\\040disk rw shared:7 master:1 - xfs /dev/sda1 rw,noquota\n"
-    "32 22 0:28 / /data rw - tmpfs none rw\n"
-    "not a mount\n";
-
-TEST(Mounts, AreParsedWithTheirEscapes) {
-  const auto mounts = parse_mounts(kMountinfo);
-  ASSERT_EQ(mounts.size(), 4U);
-  EXPECT_EQ(mounts[0].point, "/");
-  EXPECT_EQ(mounts[0].device_number, "254:0");
-  EXPECT_EQ(mounts[0].file_system, "ext4");
-  EXPECT_EQ(mounts[0].options, "rw,relatime,rw,errors=remount-ro");
-  EXPECT_EQ(mounts[2].point, "/data/my disk");
-  EXPECT_EQ(mounts[2].device, "/dev/sda1");
-}
-
-TEST(Mounts, AreFoundByTheLongestPointAndTheLatestOfTwo) {
-  const auto mounts = parse_mounts(kMountinfo);
-  EXPECT_EQ(mount_of(mounts, "/home/x")->file_system, "ext4");
-  EXPECT_EQ(mount_of(mounts, "/database")->file_system, "ext4") << "a name that begins alike";
-  EXPECT_EQ(mount_of(mounts, "/data/x")->file_system, "tmpfs");
-  EXPECT_EQ(mount_of(mounts, "/data/my disk/x")->file_system, "xfs");
-  EXPECT_EQ(mount_of({}, "/x"), nullptr);
-}
 
 TEST(DescribeEnvironment, KnowsThisMachine) {
   const test::TempDirectory directory;
@@ -51,6 +27,7 @@ TEST(DescribeEnvironment, KnowsThisMachine) {
   EXPECT_EQ(environment.paths[1].path, std::filesystem::canonical(directory / "in").string()) << "stands for two";
   EXPECT_FALSE(environment.paths[0].file_system.empty());
   EXPECT_FALSE(environment.paths[0].mount_options.empty());
+  EXPECT_EQ(environment.paths[0].max_sectors_kb, io::file_system_of(c).max_sectors_kb);
 }
 
 TEST(LookAtCache, AddsUpSizesAndSaysUnknownWhenOneIs) {
@@ -63,6 +40,26 @@ TEST(LookAtCache, AddsUpSizesAndSaysUnknownWhenOneIs) {
   EXPECT_LT(look_at_cache({a, directory / "missing"}).resident_fraction, 0);
   EXPECT_LT(look_at_cache({}).resident_fraction, 0);
   EXPECT_EQ(look_at_cache({}).bytes, 0U);
+  EXPECT_FALSE(look_at_cache({}).in_memory);
+}
+
+TEST(DeviceBytes, CountWhatAColdReadTakesFromTheDevice) {
+  const test::TempDirectory directory;
+  const auto file = directory.write("a", std::string(1U << 20, 'x'));
+  if (!counts_device_bytes({file})) GTEST_SKIP() << "no block device is below " << directory.path();
+  ASSERT_EQ(io::evict(file), 0U);
+  const std::int64_t before = device_bytes_read();
+  EXPECT_EQ(test::contents_of(file).size(), 1U << 20);
+  EXPECT_GE(device_bytes_read() - before, 1 << 20);
+}
+
+TEST(DeviceBytes, AreNotCountedForFilesInMemory) {
+  const test::SmallDisk disk(1U << 20);
+  if (!disk.mounted()) GTEST_SKIP() << disk.reason();
+  const auto file = disk.directory().write("a", "x");
+  EXPECT_FALSE(counts_device_bytes({file}));
+  EXPECT_TRUE(look_at_cache({file}).in_memory);
+  EXPECT_FALSE(counts_device_bytes({}));
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ void add_facts(RunReport& report) {
   report.environment.kernel = "6.1.0";
   report.environment.memory_bytes = 16ULL << 30;
   report.environment.millrace_version = "0.1.0";
-  report.environment.paths = {{"/data/a.fast5", "ext4", "rw,relatime", 128, "vda"}, {"/tmp", "tmpfs", "rw", -1, ""}};
-  report.cache = {3ULL << 30, 0.004, 0.31, true};
+  report.environment.paths = {{"/data/a.fast5", "ext4", "rw,relatime", 128, "vda", 1280, -1, -1, 512, 4096},
+                              {"/tmp", "tmpfs", "rw", -1, ""}};
+  report.cache = {3ULL << 30, 0.004, 0.31, true, false, (3ULL << 30) - (12ULL << 20)};
   report.memory = {212ULL << 20, 2ULL << 30, 198ULL << 20, 3, 0};
   report.ledger_cost = {312.5, 1100.25, 41'000'000, 0.0031};
   report.outputs = {{"out/calls.tsv", 412ULL << 20}, {"out/qc.tsv", 12'345}};

@@ -41,7 +41,9 @@ TEST(ReportJson, HasEveryKeyOfTheSchema) {
                "environment", "stages", "links",  "closure_error", "verdict", "blame",  "phases",
                "stalls",      "cache",  "memory", "loss",          "series",  "outputs"});
   has(report["environment"], {"host", "kernel", "cpus", "memory_bytes", "millrace_version", "paths"});
-  has(report["environment"]["paths"][0], {"path", "fs", "mount_options", "read_ahead_kb", "device"});
+  has(report["environment"]["paths"][0],
+      {"path", "fs", "mount_options", "read_ahead_kb", "device", "max_sectors_kb", "rsize", "wsize",
+       "direct_memory_alignment", "direct_offset_alignment"});
   const json& stage = report["stages"][0];
   has(stage, {"name", "type", "role", "slots", "chunks_in", "chunks_out", "bytes_in", "bytes_out", "time_s", "busy_s",
               "call_ns", "major_faults", "copies_bytes", "io"});
@@ -57,7 +59,9 @@ TEST(ReportJson, HasEveryKeyOfTheSchema) {
   has(report["blame"][0], {"waiting", "cause", "seconds"});
   has(report["phases"][0], {"kind", "start_s", "end_s", "verdict"});
   has(report["stalls"][0], {"stage", "state", "seconds", "at_s", "chunk", "cause"});
-  has(report["cache"], {"input_bytes", "resident_before_fraction", "resident_after_fraction", "evicted"});
+  has(report["cache"], {"input_bytes", "resident_before_fraction", "resident_after_fraction", "evicted", "state",
+                        "device_read_bytes"});
+  EXPECT_EQ(report["cache"]["state"], "cold");
   has(report["memory"],
       {"planned_bytes", "budget_bytes", "peak_rss_bytes", "allocations_after_warm_up", "bytes_copied_per_byte"});
   has(report["loss"], {"read", "written", "dropped", "failed", "in_flight"});
@@ -107,7 +111,11 @@ TEST(ReportJson, WritesNullForWhatWasNotMeasured) {
   EXPECT_TRUE(parsed["stages"][0]["io"]["advice"]["resident_fraction"].is_null());
   EXPECT_TRUE(parsed["stages"][1]["io"].is_null());
   EXPECT_TRUE(parsed["verdict"]["ceiling"].is_null());
+  EXPECT_TRUE(parsed["cache"]["device_read_bytes"].is_null());
+  EXPECT_EQ(parsed["cache"]["state"], "unknown");
   EXPECT_TRUE(parsed["environment"]["paths"][1]["read_ahead_kb"].is_null());
+  EXPECT_TRUE(parsed["environment"]["paths"][1]["max_sectors_kb"].is_null());
+  EXPECT_TRUE(parsed["environment"]["paths"][1]["direct_offset_alignment"].is_null());
 }
 
 TEST(ReportJson, ComesBackWithEveryField) {

@@ -52,15 +52,27 @@ TEST(ReportText, ColoursChangeNothingButColours) {
   EXPECT_EQ(coloured, plain);
 }
 
-TEST(ReportText, SaysNothingOfTheCacheThatWasNotMeasured) {
+TEST(ReportText, LabelsTheCacheInItsFirstLines) {
   RunReport report = full_report();
   EXPECT_THAT(to_text(report), HasSubstr("cold (0.4 % of the input was cached)"));
   report.cache.resident_before_fraction = 1;
-  EXPECT_THAT(to_text(report), HasSubstr("warm (100.0 % of the input was cached)"));
-  report.cache.resident_before_fraction = .5;
-  EXPECT_THAT(to_text(report), HasSubstr("   50.0 % of the input was cached"));
+  report.cache.device_bytes = 0;
+  EXPECT_THAT(to_text(report), HasSubstr("100 % warm: this run says nothing about your disk"));
   report.cache.resident_before_fraction = -1;
-  EXPECT_THAT(to_text(report), Not(HasSubstr("cached)")));
+  EXPECT_THAT(to_text(report), HasSubstr("cache state of the input unknown"));
+  report.cache.input_bytes = 0;
+  EXPECT_THAT(to_text(report), Not(HasSubstr("cache state")));
+}
+
+TEST(ReportText, SaysHowFarAdviceReached) {
+  RunReport report = full_report();
+  IoStats::Advice& advice = report.stages[0].io->advice;
+  report.stages[0].io->transport_requested = "buffered";
+  EXPECT_THAT(to_text(report), HasSubstr("advice willneed over a window of 16.0 MiB in steps of 1.00 MiB: 3000"));
+  advice.scope = "file";
+  EXPECT_THAT(to_text(report), HasSubstr("advice willneed in one call for each file: 3000 calls"));
+  advice.kind = "sequential";
+  EXPECT_THAT(to_text(report), HasSubstr("advice sequential: 3000 calls"));
 }
 
 TEST(ReportText, SaysThatAnotherTransportRan) {
