@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "io/advised.h"
 #include "io/faulty.h"
+#include "io/file_system.h"
 #include "io/queued_reader.h"
 #include "io/throttled.h"
 #include "io/timed.h"
@@ -21,13 +23,47 @@ const Transport& transport_of(const std::string& name) {
 
 std::uint32_t depth_of(std::uint32_t wanted, std::uint32_t usual) { return wanted == 0 ? usual : wanted; }
 
-std::unique_ptr<Reader> open_backend(const std::filesystem::path& path, const ReadVia& via,
+bool is_mapped(const ReadVia& via) { return via.transport == "mmap"; }
+
+/// All that the config asks for.
+Advising advising_of(const ReadVia& via) {
+  return {.policy = via.advice,
+          .drop_behind = via.drop_behind,
+          .inner_advises = is_mapped(via) && via.advice.kind != AdvicePolicy::Kind::willneed,
+          .drops_late = is_mapped(via)};
+}
+
+/// What is said of an open file holds for that descriptor only, so that each reader of a queue has to say it.
+bool is_for_each_descriptor(AdvicePolicy::Kind kind) {
+  return kind == AdvicePolicy::Kind::normal || kind == AdvicePolicy::Kind::sequential ||
+         kind == AdvicePolicy::Kind::random;
+}
+
+/// The decorator that talks to the page cache, where there is something to say.
+std::unique_ptr<Reader> advised(std::unique_ptr<Reader> reader, const ReadVia& via, const Advising& advising) {
+  if (!transport_of(via.transport).cached) return reader;  // a fallback: settle() has said that advice does nothing
+  const AdvicePolicy& policy = advising.policy;
+  if (policy.kind == AdvicePolicy::Kind::none && !advising.drop_behind) return reader;
+  const bool asks = policy.kind == AdvicePolicy::Kind::willneed && policy.step_bytes == 0;
+  const std::uint64_t limit = asks ? file_system_of(reader->path()).prefetch_limit_bytes() : policy.step_bytes;
+  return std::make_unique<AdvisedReader>(std::move(reader), advising, limit);
+}
+
+std::unique_ptr<Reader> open_advised(const std::filesystem::path& path, const ReadVia& via,
                                      const std::shared_ptr<ReaderSession>& session) {
   const Transport& transport = transport_of(via.transport);
   const std::uint32_t depth = depth_of(via.depth, transport.read_depth);
-  if (transport.queues_reads || depth <= 1) return transport.open_reader(path, via, session);
-  return std::make_unique<QueuedReader>([&transport, path, via] { return transport.open_reader(path, via, nullptr); },
-                                        depth);
+  Advising of_file = advising_of(via);
+  if (transport.queues_reads || depth <= 1) return advised(transport.open_reader(path, via, session), via, of_file);
+  Advising of_descriptor;
+  if (is_for_each_descriptor(via.advice.kind)) std::swap(of_descriptor.policy, of_file.policy);
+  of_descriptor.inner_advises = of_file.inner_advises;
+  return advised(std::make_unique<QueuedReader>(
+                     [&transport, path, via, of_descriptor] {
+                       return advised(transport.open_reader(path, via, nullptr), via, of_descriptor);
+                     },
+                     depth),
+                 via, of_file);
 }
 
 }  // namespace
@@ -43,7 +79,7 @@ std::unique_ptr<Reader> open_reader(const std::filesystem::path& path, const Rea
   std::unique_ptr<Reader> reader;
   {
     const IoWait wait(clock, 0);  // an open may go over a network
-    reader = open_backend(path, via, session);
+    reader = open_advised(path, via, session);
   }
   if (via.fault.active()) reader = std::make_unique<FaultyReader>(std::move(reader), via.fault);
   if (via.throttle.active()) reader = std::make_unique<ThrottledReader>(std::move(reader), via.throttle, clock);

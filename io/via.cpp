@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <map>
 #include <string_view>
+#include <utility>
 
+#include "io/file_system.h"
+#include "io/read_warnings.h"
 #include "io/transports.h"
 #include "pipeline/core/error.h"
 #include "pipeline/core/registry.h"
@@ -113,8 +116,10 @@ AdvicePolicy read_advice(const Options& via, const Transport& transport) {
       via.get<Bytes>("step", {}, "bytes of one willneed call; 0 B = the most that the device's settings allow").count;
   const bool willneed = advice.kind == Kind::willneed;
   require_with(via, "scope", willneed, "advice = \"willneed\"");
-  require_with(via, "window", willneed, "advice = \"willneed\"");
-  require_with(via, "step", willneed, "advice = \"willneed\"");
+  for (const char* key : {"window", "step"}) {
+    require_with(via, key, willneed, "advice = \"willneed\"");
+    require_with(via, key, advice.scope == AdvicePolicy::Scope::window, "scope = \"window\"");
+  }
   if (advice.window_bytes == 0) throw via.error_at("window", "'window' must be at least 1 B");
   if (advice.kind != Kind::none && !transport.cached) {
     throw via.error_at("advice", "advice is about the page cache, which transport = \"" +
@@ -141,6 +146,28 @@ void settle_with(Via& via, const Probe& probe, const std::filesystem::path& plac
   }
   via.note = "via: " + refusal + "; '" + via.fallback + "' runs instead";
   via.transport = via.fallback;
+}
+
+/// The files on one file system.
+struct PlaceOfFiles {
+  std::filesystem::path file;  ///< one of them
+  std::uint64_t largest_bytes = 0;
+};
+
+/// Sets the step of willneed and says which settings do nothing at these places.
+void settle_advice(ReadVia& via, const std::map<dev_t, PlaceOfFiles>& places) {
+  const auto mounts = current_mounts();
+  std::uint64_t step = 0;
+  for (const auto& [device, place] : places) {
+    const FileSystem facts = file_system_of(place.file, mounts);
+    for (auto& warning : read_warnings(via, facts, place.largest_bytes)) {
+      if (std::find(via.warnings.begin(), via.warnings.end(), warning) == via.warnings.end()) {
+        via.warnings.push_back(std::move(warning));
+      }
+    }
+    step = step == 0 ? facts.prefetch_limit_bytes() : std::min(step, facts.prefetch_limit_bytes());
+  }
+  if (via.advice.kind == Kind::willneed && via.advice.step_bytes == 0) via.advice.step_bytes = step;
 }
 
 }  // namespace
@@ -200,13 +227,17 @@ WriteVia write_via(const Options& options) {
 }
 
 void settle(ReadVia& via, const std::vector<std::filesystem::path>& files) {
-  std::set<dev_t> seen;
+  std::map<dev_t, PlaceOfFiles> places;
   for (const auto& file : files) {
     struct stat status {};
     if (::stat(file.c_str(), &status) != 0) continue;  // opening it will say what is wrong
-    if (!seen.insert(status.st_dev).second) continue;
-    settle_with(via, find_transport(via.transport)->probe_read(file), file, &Transport::probe_read);
+    PlaceOfFiles& place = places.try_emplace(status.st_dev, PlaceOfFiles{file, 0}).first->second;
+    place.largest_bytes = std::max(place.largest_bytes, static_cast<std::uint64_t>(status.st_size));
   }
+  for (const auto& [device, place] : places) {
+    settle_with(via, find_transport(via.transport)->probe_read(place.file), place.file, &Transport::probe_read);
+  }
+  settle_advice(via, places);
 }
 
 void settle(WriteVia& via, const std::filesystem::path& directory) {

@@ -28,7 +28,7 @@ struct AdvicePolicy {
   Kind kind = Kind::none;
   Scope scope = Scope::window;
   std::uint64_t window_bytes = 16ULL << 20;
-  std::uint64_t step_bytes = 0;  ///< 0 = the most that the device's kernel settings let one call fetch
+  std::uint64_t step_bytes = 0;  ///< 0 = the most that the device's kernel settings let one call fetch; see settle()
 };
 
 /// "willneed" and so on.
@@ -40,6 +40,8 @@ struct ReadVia {
   std::string transport = "buffered";            ///< what will run: the same, or after settle() the fallback
   std::string fallback;                          ///< transport that may run instead; empty = none
   std::string note;                              ///< for Stage::plan_notes when the fallback runs, else empty
+  /// For Stage::plan_notes: settings that cannot do here what they are for. Filled by settle().
+  std::vector<std::string> warnings;
   std::uint64_t block_bytes = 16ULL << 20;       ///< preferred length of one read; never 0
   std::uint32_t depth = 0;                       ///< reads in flight; 0 = what suits the transport
   AdvicePolicy advice;
@@ -78,7 +80,9 @@ ReadVia read_via(const Options& options);
 WriteVia write_via(const Options& options);
 
 /// Probes the transport on the file systems of `files`, once each, and puts `fallback` in its place (with a note) where
-/// one refuses. Error (kind config) with the reason when there is no fallback. To be called in prepare().
+/// one refuses. Error (kind config) with the reason when there is no fallback. Fills `warnings`, and the step of
+/// willneed where the config leaves it to the devices: the least that one call starts on any of them. To be called in
+/// prepare().
 void settle(ReadVia& via, const std::vector<std::filesystem::path>& files);
 /// The same for a file that is to be made in `directory`, which must exist.
 void settle(WriteVia& via, const std::filesystem::path& directory);

@@ -222,6 +222,7 @@ std::vector<std::string> Fast5Reader::plan_notes() const {
     notes.push_back(fmt::format("{} reads are stored inside the metadata and came with the index", index_->compact));
   }
   if (!reader_.via().note.empty()) notes.push_back(reader_.via().note);
+  notes.insert(notes.end(), reader_.via().warnings.begin(), reader_.via().warnings.end());
   if (index_->scattered != 0) {
     notes.push_back(
         fmt::format("{} reads lie in pieces far apart: one read per piece, copied together", index_->scattered));

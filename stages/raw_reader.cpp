@@ -56,6 +56,7 @@ std::vector<std::string> RawReader::plan_notes() const {
                                  format_bytes(reader_.via().block_bytes) + " in " + std::to_string(index_->files()) +
                                  (index_->files() == 1 ? " file, " : " files, ") + format_bytes(index_->bytes())};
   if (!reader_.via().note.empty()) notes.push_back(reader_.via().note);
+  notes.insert(notes.end(), reader_.via().warnings.begin(), reader_.via().warnings.end());
   return notes;
 }
 

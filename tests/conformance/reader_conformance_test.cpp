@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/advised.h"
 #include "io/buffered_file.h"
 #include "io/dontcache_file.h"
 #include "io/direct_file.h"
@@ -79,6 +80,12 @@ std::vector<Implementation> implementations() {
       {"throttled",
        [=](const auto& path) { return std::make_unique<ThrottledReader>(plain(path), kSlow, manual_clock()); }},
       {"faulty", [=](const auto& path) { return std::make_unique<FaultyReader>(plain(path), Fault{}); }},
+      {"advised",
+       [=](const auto& path) {
+         const Advising advising{.policy = {AdvicePolicy::Kind::willneed, AdvicePolicy::Scope::window, 64U << 10, 0},
+                                 .drop_behind = true};
+         return std::make_unique<AdvisedReader>(plain(path), advising, 16U << 10);
+       }},
       {"opened", [](const auto& path) { return open_reader(path, {}); }},
   };
 }

@@ -73,7 +73,7 @@ TEST(WriteVia, DefaultsAndEveryKey) {
 
 TEST(ReadVia, TakesEveryKeyOfAdvice) {
   const Options options = with_via({{"advice", "willneed"},
-                                    {"scope", "file"},
+                                    {"scope", "window"},
                                     {"window", "32 MiB"},
                                     {"step", "1 MiB"},
                                     {"drop_behind", true},
@@ -81,13 +81,14 @@ TEST(ReadVia, TakesEveryKeyOfAdvice) {
                                     {"fallback", "buffered"}});
   const ReadVia via = read_via(options);
   EXPECT_EQ(via.advice.kind, AdvicePolicy::Kind::willneed);
-  EXPECT_EQ(via.advice.scope, AdvicePolicy::Scope::file);
+  EXPECT_EQ(via.advice.scope, AdvicePolicy::Scope::window);
   EXPECT_EQ(via.advice.window_bytes, 32U << 20);
   EXPECT_EQ(via.advice.step_bytes, 1U << 20);
   EXPECT_TRUE(via.drop_behind);
   EXPECT_EQ(via.depth, 8U);
   EXPECT_EQ(via.fallback, "buffered");
   EXPECT_TRUE(options.unread().empty());
+  EXPECT_EQ(read_via(with_via({{"advice", "willneed"}, {"scope", "file"}})).advice.scope, AdvicePolicy::Scope::file);
   for (const std::string kind : {"none", "normal", "sequential", "random"}) {
     EXPECT_EQ(name_of(read_via(with_via({{"advice", kind}})).advice.kind), kind);
   }
@@ -147,6 +148,7 @@ TEST(Via, RefusesWhatCannotBe) {
            {with_via({{"advice", "wilneed"}}), "is 'willneed' meant?"},
            {with_via({{"window", "1 MiB"}}), "'window' needs advice = \"willneed\""},
            {with_via({{"scope", "file"}, {"advice", "random"}}), "'scope' needs advice = \"willneed\""},
+           {with_via({{"scope", "file"}, {"advice", "willneed"}, {"step", "1 MiB"}}), "'step' needs scope = \"window\""},
            {with_via({{"advice", "willneed"}, {"window", "0 B"}}), "'window' must be at least 1 B"},
            {with_via({{"advice", "populate"}}), "needs transport = \"mmap\""},
            {with_via({{"fault", "consumer"}}), "'fault' needs transport = \"mmap\""}}) {
