@@ -10,6 +10,7 @@
 #include "pipeline/phases.h"
 #include "pipeline/verdict.h"
 #include "pipeline/verdict_thresholds.h"
+#include "pipeline/verdict_words.h"
 
 namespace millrace {
 namespace {
@@ -73,6 +74,20 @@ void add_other_phases(RunReport& report, const Phase& main) {
   }
 }
 
+/// Says that prefetch advice did little, and why: one call for a whole file starts one step of it.
+void add_futile_advice(RunReport& report) {
+  for (const auto& stage : report.stages) {
+    if (!stage.io) continue;
+    const IoStats::Advice& advice = stage.io->advice;
+    const double there = advice.resident_fraction();
+    if (advice.kind != "willneed" || advice.scope != "file" || there < 0 || there >= verdict::kFutileAdvice) continue;
+    report.verdict.evidence.push_back(
+        fmt::format("The advice of '{}' did little: one call prefetches at most {} here, so {} of the data was "
+                    "there in time.",
+                    stage.name, format_bytes(advice.step_bytes), verdict::percent(there)));
+  }
+}
+
 void add_verdict(RunReport& report) {
   report.phases = find_phases(report);
   const Phase& main = main_phase(report.phases);
@@ -81,6 +96,7 @@ void add_verdict(RunReport& report) {
     report.verdict.rule += fmt::format("; judged on the steady phase {} to {} of {}", second_of(main.start_ns),
                                        second_of(main.end_ns), second_of(report.wall_ns));
   add_other_phases(report, main);
+  add_futile_advice(report);
 }
 
 void put_in_order(RunReport& report) {

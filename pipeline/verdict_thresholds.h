@@ -108,6 +108,8 @@ inline constexpr double kClearWait = 0.20;
 inline constexpr double kHardlyEver = 0.05;
 /// Cores in use below this share of the machine: more of them cannot help.
 inline constexpr double kCoresToSpare = 0.75;
+/// Prefetch advice that had less than this of the data there in time did little.
+inline constexpr double kFutileAdvice = 0.50;
 /// A drain longer than this share of the run is worth a sentence in the verdict.
 inline constexpr double kLongDrain = 0.20;
 

@@ -133,11 +133,25 @@ void add_slots(std::vector<std::string>& out, const Analysis& analysis, std::siz
   }
 }
 
+/// With a colon and the reason behind it.
+constexpr const char* kAnyReadSetting = "any read setting, be it prefetch advice, transport or depth";
+
 /// Rules out the read settings when nothing waited for a source that reads.
 void add_reading(std::vector<std::string>& out, const Analysis& analysis, std::size_t index) {
   if (analysis.stage(index).role == Role::source || analysis.stages[index].starved >= kHardlyEver) return;
-  out.push_back(fmt::format("prefetch or any other read setting: {} {}", analysis.name(index),
+  out.push_back(fmt::format("{}: {} {}", kAnyReadSetting, analysis.name(index),
                             how_often("starved", analysis.stages[index].starved)));
+}
+
+/// ... or when the sources themselves were held up by what comes after them: faster, they would only wait longer.
+void add_blocked_sources(std::vector<std::string>& out, const Analysis& analysis,
+                         const std::vector<std::size_t>& pacing) {
+  for (std::size_t i = 0; i < analysis.stages.size(); ++i) {
+    if (analysis.stage(i).role != Role::source || analysis.stages[i].blocked < kClearWait) continue;
+    if (std::find(pacing.begin(), pacing.end(), i) != pacing.end()) continue;
+    out.push_back(fmt::format("{}: {} was blocked {} of its time", kAnyReadSetting, analysis.name(i),
+                              percent(analysis.stages[i].blocked)));
+  }
 }
 
 void add_writing(std::vector<std::string>& out, const Analysis& analysis, std::size_t index) {
@@ -266,16 +280,11 @@ std::vector<std::string> cannot_help_workers(const Analysis& analysis) {
   if (ready < analysis.stages.size() && analysis.stages[ready].ready >= kHardlyEver)
     out.push_back(fmt::format("more slots for {}: a slot was free and had work {} of its time", analysis.name(ready),
                               percent(analysis.stages[ready].ready)));
-  for (std::size_t i = 0; i < analysis.stages.size(); ++i) {
-    const auto& shares = analysis.stages[i];
-    const auto role = analysis.stage(i).role;
-    if (role == Role::source && shares.blocked >= kClearWait)
-      out.push_back(fmt::format("prefetch or any other read setting: {} was blocked {} of its time", analysis.name(i),
-                                percent(shares.blocked)));
-    if (role == Role::sink && shares.starved >= kClearWait)
+  add_blocked_sources(out, analysis, {});
+  for (std::size_t i = 0; i < analysis.stages.size(); ++i)
+    if (analysis.stage(i).role == Role::sink && analysis.stages[i].starved >= kClearWait)
       out.push_back(fmt::format("a faster output or any write setting: {} starved {} of its time", analysis.name(i),
-                                percent(shares.starved)));
-  }
+                                percent(analysis.stages[i].starved)));
   out.emplace_back("a deeper link: work was waiting already");
   return out;
 }
@@ -289,6 +298,7 @@ std::vector<std::string> cannot_help_balanced(const Analysis& analysis, const st
   if (idle < analysis.stages.size() && analysis.stages[idle].starved >= kClearWait)
     out.push_back(fmt::format("a faster {}: it starved {} of its time", analysis.name(idle),
                               percent(analysis.stages[idle].starved)));
+  add_blocked_sources(out, analysis, stages);
   return out;
 }
 
@@ -297,6 +307,7 @@ std::vector<std::string> cannot_help_link(const Analysis& analysis, std::size_t 
   std::vector<std::string> out;
   out.push_back(fmt::format("more slots for {}: it starved {} of its time", analysis.name(link.to),
                             percent(analysis.stages[link.to].starved)));
+  add_blocked_sources(out, analysis, {link.from});
   add_cores(out, analysis);
   return out;
 }

@@ -116,6 +116,32 @@ TEST(CompleteReport, SaysThatTheBottleneckChanged) {
   EXPECT_THAT(report.verdict.evidence, Contains(HasSubstr("it was I/O-bound at 'write' instead")));
 }
 
+TEST(CompleteReport, SaysWhyOneAdviceCallForAWholeFileDidLittle) {
+  struct Row {
+    std::string kind;
+    std::string scope;
+    std::uint64_t resident;
+    bool said;
+  };
+  for (const auto& [kind, scope, resident, said] : {Row{"willneed", "file", 8U << 20, true},
+                                                    Row{"willneed", "file", 300U << 20, false},
+                                                    Row{"willneed", "window", 8U << 20, false},
+                                                    Row{"sequential", "file", 8U << 20, false}}) {
+    RunReport report = ReportBuilder(compute_bound()).spend(10, 1, compute_bound()).build();
+    report.stages[0].io.emplace();
+    report.stages[0].io->advice = {kind, scope, 512U << 20, 8U << 20, 1, 0, 512U << 20, resident};
+    complete_report(report);
+    const auto sentence =
+        HasSubstr("'read' did little: one call prefetches at most 8.00 MiB here, so 1.6 % of the data was there");
+    if (said) {
+      EXPECT_THAT(report.verdict.evidence, Contains(sentence)) << kind << " " << scope << " " << resident;
+    } else {
+      EXPECT_THAT(report.verdict.evidence, testing::Not(Contains(HasSubstr("did little"))))
+          << kind << " " << scope << " " << resident;
+    }
+  }
+}
+
 TEST(CompleteReport, MayBeDoneTwice) {
   const RunReport once = full_report();
   RunReport twice = once;
