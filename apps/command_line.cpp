@@ -12,6 +12,7 @@
 #include "apps/bench_link.h"
 #include "apps/commands.h"
 #include "apps/exit_code.h"
+#include "apps/inspect.h"
 #include "apps/terminal.h"
 #include "apps/version.h"
 #include "pipeline/core/error.h"
@@ -143,6 +144,16 @@ void add_report(CLI::App& app, Action& action) {
   command.callback([arguments, &action] { action = [arguments] { return report_command(*arguments); }; });
 }
 
+void add_inspect(CLI::App& app, Action& action) {
+  CLI::App& command = *app.add_subcommand("inspect", "Show what files are, where they lie, and what is cached of them");
+  command.footer("Example:\n  millrace inspect build/demo/reads.fast5 --evict");
+  const auto arguments = std::make_shared<InspectArguments>();
+  command.add_option("FILE", arguments->files, "Files, directories or patterns")->required()->type_name("");
+  command.add_flag("--evict", arguments->evict, "Let the page cache forget them, after looking");
+  command.add_flag("--json", arguments->json, "Print JSON");
+  command.callback([arguments, &action] { action = [arguments] { return inspect_command(*arguments); }; });
+}
+
 void add_generate_nanopore(CLI::App& generate, Action& action) {
   CLI::App& command = *generate.add_subcommand("nanopore", "Simulated nanopore signal in a FAST5 file");
   command.footer(
@@ -266,6 +277,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_check(app, action);
   add_stages(app, action);
   add_report(app, action);
+  add_inspect(app, action);
   add_generate(app, action);
   add_bench(app, action);
   try {
