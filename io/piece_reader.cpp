@@ -27,7 +27,8 @@ void PieceReader::prepare_like(const PieceReader& first) {
   if (first.via_.depth > 1) {
     throw config_error("'via.depth' above 1 needs slots = 1: both give reads in flight, one of them is enough");
   }
-  if (first.via_.advice.kind == AdvicePolicy::Kind::willneed) {
+  if (first.via_.advice.kind == AdvicePolicy::Kind::willneed &&
+      first.via_.advice.scope == AdvicePolicy::Scope::window) {
     throw config_error("advice = \"willneed\" needs slots = 1: with more, no slot knows which extent comes next");
   }
   via_ = first.via_;

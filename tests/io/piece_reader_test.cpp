@@ -91,6 +91,10 @@ TEST_F(PieceReaderOfThreeFiles, FurtherSlotsShareThePiecesButNoDepthAndNoWindow)
     EXPECT_EQ(error->kind(), ErrorKind::config);
     EXPECT_THAT(error->message(), HasSubstr("needs slots = 1"));
   }
+  advised.advice.scope = AdvicePolicy::Scope::file;
+  PieceReader alone(advised);
+  alone.prepare(files_, pieces());
+  PieceReader((ReadVia())).prepare_like(alone);  // one call when a file is opened: any slot can make it
 }
 
 }  // namespace
