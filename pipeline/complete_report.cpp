@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <string>
 
 #include "pipeline/core/units.h"
 #include "pipeline/phases.h"
@@ -74,17 +75,24 @@ void add_other_phases(RunReport& report, const Phase& main) {
   }
 }
 
-/// Says that prefetch advice did little, and why: one call for a whole file starts one step of it.
+/// Says that prefetch advice did little, and why: one call for a whole file starts one step of it. What was there in
+/// time all the same came by the kernel's own read-ahead.
 void add_futile_advice(RunReport& report) {
   for (const auto& stage : report.stages) {
-    if (!stage.io) continue;
+    if (!stage.io || stage.io->advice.kind != "willneed" || stage.io->advice.scope != "file") continue;
     const IoStats::Advice& advice = stage.io->advice;
     const double there = advice.resident_fraction();
-    if (advice.kind != "willneed" || advice.scope != "file" || there < 0 || there >= verdict::kFutileAdvice) continue;
-    report.verdict.evidence.push_back(
-        fmt::format("The advice of '{}' did little: one call prefetches at most {} here, so {} of the data was "
-                    "there in time.",
-                    stage.name, format_bytes(advice.step_bytes), verdict::percent(there)));
+    const bool short_step =
+        static_cast<double>(advice.step_bytes) < verdict::kFutileAdvice * static_cast<double>(advice.window_bytes);
+    const bool was_there = there < 0 || there >= verdict::kFutileAdvice;
+    if (was_there && !short_step) continue;
+    std::string text = fmt::format("The advice of '{}' did little: one call prefetches at most {} here, of files of {}",
+                                   stage.name, format_bytes(advice.step_bytes), format_bytes(advice.window_bytes));
+    if (there >= 0)
+      text += was_there ? fmt::format("; that {} of the data was there in time is the kernel's own read-ahead",
+                                      verdict::percent(there))
+                        : fmt::format("; only {} of the data was there in time", verdict::percent(there));
+    report.verdict.evidence.push_back(text + ".");
   }
 }
 

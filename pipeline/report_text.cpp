@@ -254,7 +254,8 @@ class Writer {
       if (io.calls > 0) text += fmt::format(" of {}", format_bytes(io.bytes / io.calls));
       if (io.retries > 0) text += fmt::format(", {} retries", io.retries);
       if (!io.detail.empty()) text += ", " + io.detail;
-      if (io.cache_hit_bytes + io.cache_miss_bytes > 0)
+      // Advice has its own words for it: what it fetches is in the cache when it is read, and yet from the device.
+      if (io.cache_hit_bytes + io.cache_miss_bytes > 0 && io.advice.kind == "none")
         text += fmt::format(", {} from the page cache", format_bytes(io.cache_hit_bytes));
       if (io.dropped_cache_bytes > 0)
         text += fmt::format(", {} dropped from the cache behind it", format_bytes(io.dropped_cache_bytes));
