@@ -17,8 +17,8 @@
 
 #include "io/advised.h"
 #include "io/buffered_file.h"
-#include "io/dontcache_file.h"
 #include "io/direct_file.h"
+#include "io/dontcache_file.h"
 #include "io/faulty.h"
 #include "io/mapped_file.h"
 #include "io/open_file.h"
@@ -86,6 +86,13 @@ std::vector<Implementation> implementations() {
                                  .drop_behind = true};
          return std::make_unique<AdvisedReader>(plain(path), advising, 16U << 10);
        }},
+      {"advised_uring",
+       [](const auto& path) {
+         const Advising advising{.policy = {AdvicePolicy::Kind::willneed, AdvicePolicy::Scope::window, 256U << 10, 0}};
+         return std::make_unique<AdvisedReader>(std::make_unique<UringReader>(path, ReadVia{}, false), advising,
+                                                16U << 10);
+       },
+       [](const auto& path) { return probe_uring_read(path, false); }},
       {"opened", [](const auto& path) { return open_reader(path, {}); }},
   };
 }
@@ -138,6 +145,27 @@ TEST_P(ReaderConformance, ReadsAnyExtentExactly) {
     EXPECT_EQ(text_of(reader->read({offset, length})), contents.substr(offset, length)) << offset << " + " << length;
   }
   EXPECT_EQ(text_of(reader->read({0, contents.size()})), contents);
+}
+
+TEST_P(ReaderConformance, AnnouncedExtentsAreReadLikeOthers) {
+  const std::string contents = noise(600'000);
+  const auto reader = open(directory_.write("a", contents));
+  std::mt19937_64 random(2);
+  std::vector<Extent> extents;
+  for (std::uint64_t at = 0; at + 30'000 < contents.size(); at += random() % 20'000) {
+    extents.push_back({at, random() % 30'000});
+  }
+  const Lookahead reach = reader->lookahead();
+  std::size_t announced = 0;
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    const std::size_t ahead = i + 1 + std::max<std::size_t>(reach.reads, 5 * (reach.bytes > 0 ? 1 : 0));
+    for (; announced < std::min(ahead, extents.size()); ++announced) reader->announce(extents[announced]);
+    if (i % 7 == 3) continue;  // announced, and given up by the next
+    const auto [offset, length] = extents[i];
+    EXPECT_EQ(text_of(reader->read(extents[i])), contents.substr(offset, length)) << offset << " + " << length;
+    if (i % 5 == 2) EXPECT_EQ(text_of(reader->read({i, 1000})), contents.substr(i, 1000)) << "not announced";
+  }
+  reader->announce({0, 10});  // never read: its transfer must not outlive the reader
 }
 
 TEST_P(ReaderConformance, BuffersAreTheirHoldersOwn) {

@@ -67,12 +67,26 @@ TEST(ReportText, LabelsTheCacheInItsFirstLines) {
 TEST(ReportText, SaysHowFarAdviceReached) {
   RunReport report = full_report();
   IoStats::Advice& advice = report.stages[0].io->advice;
-  report.stages[0].io->transport_requested = "buffered";
-  EXPECT_THAT(to_text(report), HasSubstr("advice willneed over a window of 16.0 MiB in steps of 1.00 MiB: 3000"));
+  const auto unbroken = [&report] {
+    std::string text;
+    for (const auto& line : lines_of(to_text(report))) text += line.substr(line.starts_with("  ") ? 2 : 0) + " ";
+    return text;
+  };
+  EXPECT_THAT(unbroken(),
+              HasSubstr("advice willneed over a window of 16.0 MiB in steps of 1.00 MiB: 3000 calls, 1 err"));
+  EXPECT_THAT(unbroken(), HasSubstr("87 % of the data cached or under way when it was read"));
   advice.scope = "file";
-  EXPECT_THAT(to_text(report), HasSubstr("advice willneed in one call for each file: 3000 calls"));
+  EXPECT_THAT(unbroken(), HasSubstr("advice willneed in one call for each file: 3000 calls"));
   advice.kind = "sequential";
-  EXPECT_THAT(to_text(report), HasSubstr("advice sequential: 3000 calls"));
+  EXPECT_THAT(unbroken(), HasSubstr("advice sequential: 3000 calls"));
+}
+
+TEST(ReportText, CountsCacheHitsOnlyWithoutAdvice) {
+  RunReport report = full_report();
+  EXPECT_THAT(to_text(report), Not(HasSubstr("from the page cache")));
+  report.stages[0].io->advice.kind = "none";
+  report.stages[0].io->transport_requested = "buffered";
+  EXPECT_THAT(to_text(report), HasSubstr("12.0 MiB from the page cache"));
 }
 
 TEST(ReportText, SaysThatAnotherTransportRan) {

@@ -107,6 +107,15 @@ TEST(RawReader, NotesWhatWillBeRead) {
   EXPECT_THAT(reader.plan_notes(), ElementsAre("3 blocks of up to 1.00 KiB in 1 file, 2.44 KiB"));
 }
 
+TEST(RawReader, NotesAdviceThatCannotDoWhatItIsFor) {
+  const TempDirectory directory;
+  // No device starts a TiB with one call; in memory (tmpfs) all advice is for nothing.
+  RawReader reader(options_of({{"path", directory.write("a", "x").string()},
+                               {"via", table_of({{"advice", "willneed"}, {"window", "1 TiB"}, {"step", "1 TiB"}})}}));
+  reader.prepare();
+  EXPECT_THAT(reader.plan_notes(), testing::Contains(testing::StartsWith("via: ")));
+}
+
 TEST(RawReader, RefusesBadOptionsWithTheirPlace) {
   const auto dtype = error_of([] { RawReader(options_of({{"path", "a"}, {"dtype", "i12"}})); });
   EXPECT_THAT(dtype->message(), HasSubstr("there is no dtype 'i12'"));
