@@ -74,7 +74,7 @@ class AdvisedReader final : public Reader {
   std::uint64_t forwarded_bytes_ = 0;
   std::uint64_t unsampled_bytes_ = 0;  // to begin before the next look
   std::uint64_t sample_pause_ = 0;     // bytes between looks, per byte looked at
-  Extent dropped_run_;  // dropped without a gap so far
+  Extent dropped_run_;                 // dropped without a gap so far
   std::uint64_t dropped_bytes_ = 0;
   std::uint64_t drop_errors_ = 0;
 };
