@@ -30,7 +30,6 @@ namespace {
 
 using test::bytes_of;
 using test::CommandResult;
-using test::contents_of;
 using test::error_of;
 using test::SlowMount;
 using test::TempDirectory;
@@ -44,13 +43,13 @@ constexpr std::uint64_t kBlock = 256 << 10;
 constexpr std::uint64_t kFileBytes = 8 * kBlock + 1234;
 
 const std::string& contents() {
-  static const std::string result = [] {
+  static const std::string kContents = [] {
     std::mt19937_64 random(1);
     std::string bytes(kFileBytes, '\0');
     std::generate(bytes.begin(), bytes.end(), [&random] { return static_cast<char>(random()); });
     return bytes;
   }();
-  return result;
+  return kContents;
 }
 
 ReadVia read_via_of(const Transport& transport) {

@@ -200,6 +200,7 @@ TEST(SlowfsMount, RequestsOverlap) {
   mount.source().write("a", "0123456789");
   set_stall(mount.control(), true);
   std::vector<std::thread> readers;
+  readers.reserve(20);
   for (int i = 0; i < 20; ++i) {
     readers.emplace_back([&] {
       std::array<char, 10> bytes{};
@@ -219,7 +220,7 @@ TEST(SlowfsMount, TheLargestReadAheadCanBeLowered) {
   mount.source().write("a", std::string(1 << 20, 'x'));
   const FileDescriptor file(::open((mount.directory() / "a").c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 4096> block{};
-  for (int i = 0; i < 256; ++i) ASSERT_EQ(::pread(file.get(), block.data(), block.size(), i * 4096), 4096);
+  for (off_t i = 0; i < 256; ++i) ASSERT_EQ(::pread(file.get(), block.data(), block.size(), i * 4096), 4096);
   EXPECT_EQ(mount.control().reads.largest_bytes, 24'576U) << mount.seen();
 }
 

@@ -172,11 +172,11 @@ std::unique_ptr<Mounted> make(FileSystem kind) {
 }  // namespace
 
 std::string name_of(FileSystem kind) {
-  static const std::map<FileSystem, std::string> names = {
+  static const std::map<FileSystem, std::string> kNames = {
       {FileSystem::local, "local"},     {FileSystem::ext4, "ext4"},   {FileSystem::ext4_4k, "ext4_4k"},
       {FileSystem::xfs, "xfs"},         {FileSystem::btrfs, "btrfs"}, {FileSystem::tmpfs, "tmpfs"},
       {FileSystem::overlay, "overlay"}, {FileSystem::fuse, "fuse"}};
-  return names.at(kind);
+  return kNames.at(kind);
 }
 
 const Place& place_on(FileSystem kind) {

@@ -6,7 +6,7 @@
 namespace millrace::test {
 
 void keep_mounts_private() {
-  [[maybe_unused]] static const bool done =
+  [[maybe_unused]] static const bool kDone =
       ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
 }
 

@@ -36,7 +36,7 @@ struct Usage : std::runtime_error {
 
 using Number = std::atomic<std::uint64_t> Control::*;
 const std::vector<std::pair<std::string, Number>>& settings() {
-  static const std::vector<std::pair<std::string, Number>> all = {
+  static const std::vector<std::pair<std::string, Number>> kAll = {
       {"latency_us", &Control::latency_us},
       {"bytes_per_second", &Control::bytes_per_second},
       {"read_error_begin", &Control::read_error_begin},
@@ -47,7 +47,7 @@ const std::vector<std::pair<std::string, Number>>& settings() {
       {"fsync_errors", &Control::fsync_errors},
       {"stall_from", &Control::stall_from},
   };
-  return all;
+  return kAll;
 }
 
 /// "latency_us=1000" in two.

@@ -22,11 +22,16 @@ namespace {
 using std::chrono::steady_clock;
 
 // libfuse's callbacks and signal handlers know only globals; there is one mount in a process.
-Mount the_mount;  // NOLINT(cert-err58-cpp)
-Control* the_control = nullptr;
-fuse* the_fuse = nullptr;
-int the_source = -1;
-std::atomic<std::uint32_t> stopping{0};
+// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
+struct Server {
+  Mount mount;
+  Control* control = nullptr;
+  fuse* handle = nullptr;
+  int source = -1;
+};
+Server server;
+std::atomic<std::uint32_t> stopping{0};  // a futex
+// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 // ------------------------------------------------------------------------------------------- slowness and accounting
 
@@ -60,7 +65,7 @@ steady_clock::time_point moved_at(std::uint64_t bytes, std::uint64_t bytes_per_s
 class Request {
  public:
   Request(Kind kind, off_t offset, std::uint64_t bytes) : started_(steady_clock::now()) {
-    Control& control = *the_control;
+    Control& control = *server.control;
     Counters& counters = kind == Kind::read ? control.reads : kind == Kind::write ? control.writes : control.fsyncs;
     ++counters.requests;
     counters.bytes += bytes;
@@ -77,11 +82,11 @@ class Request {
   }
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
-  ~Request() { --the_control->in_flight; }
+  ~Request() { --server.control->in_flight; }
 
  private:
   static void wait_out_stall() {
-    Control& control = *the_control;
+    Control& control = *server.control;
     if (control.stall.load() == 0) return;
     ++control.stalled;
     wake(control.stalled);
@@ -105,24 +110,24 @@ const char* beneath(const char* path) { return path[1] == '\0' ? "." : path + 1;
 void* fs_init(fuse_conn_info* connection, fuse_config* config) {
   config->nullpath_ok = 1;
   config->use_ino = 1;
-  if (the_mount.max_readahead != 0) {
+  if (server.mount.max_readahead != 0) {
     connection->max_readahead =
-        static_cast<unsigned>(std::min<std::uint64_t>(connection->max_readahead, the_mount.max_readahead));
+        static_cast<unsigned>(std::min<std::uint64_t>(connection->max_readahead, server.mount.max_readahead));
   }
-  if (the_mount.max_background != 0) connection->max_background = static_cast<unsigned>(the_mount.max_background);
-  if (the_mount.writeback) connection->want |= connection->capable & FUSE_CAP_WRITEBACK_CACHE;
-  if (the_mount.foreground) std::fputs("slowfs: serving\n", stderr);
+  if (server.mount.max_background != 0) connection->max_background = static_cast<unsigned>(server.mount.max_background);
+  if (server.mount.writeback) connection->want |= connection->capable & FUSE_CAP_WRITEBACK_CACHE;
+  if (server.mount.foreground) static_cast<void>(std::fputs("slowfs: serving\n", stderr));
   return nullptr;
 }
 
 int fs_getattr(const char* path, struct stat* status, fuse_file_info* info) {
   return result_of(info != nullptr ? ::fstat(file_of(info), status)
-                                   : ::fstatat(the_source, beneath(path), status, AT_SYMLINK_NOFOLLOW));
+                                   : ::fstatat(server.source, beneath(path), status, AT_SYMLINK_NOFOLLOW));
 }
 
 int fs_readdir(const char* path, void* buffer, fuse_fill_dir_t fill, off_t /*offset*/, fuse_file_info* /*info*/,
                fuse_readdir_flags /*flags*/) {
-  const int directory = ::openat(the_source, beneath(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int directory = ::openat(server.source, beneath(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const stream = directory < 0 ? nullptr : ::fdopendir(directory);
   if (stream == nullptr) return -errno;
   while (const dirent* const entry = ::readdir(stream)) fill(buffer, entry->d_name, nullptr, 0, fuse_fill_dir_flags{});
@@ -132,12 +137,12 @@ int fs_readdir(const char* path, void* buffer, fuse_fill_dir_t fill, off_t /*off
 
 int open_beneath(const char* path, mode_t mode, fuse_file_info* info) {
   int flags = (info->flags & ~O_DIRECT) | O_CLOEXEC;
-  if (the_mount.writeback) {
+  if (server.mount.writeback) {
     // The kernel reads what lies around a piece that it writes, and knows the end of the file better than we do.
     if ((flags & O_ACCMODE) == O_WRONLY) flags = (flags & ~O_ACCMODE) | O_RDWR;
     flags &= ~O_APPEND;
   }
-  const int file = ::openat(the_source, beneath(path), flags, mode);
+  const int file = ::openat(server.source, beneath(path), flags, mode);
   if (file < 0) return -errno;
   info->fh = static_cast<std::uint64_t>(file);
   return 0;
@@ -147,7 +152,7 @@ int fs_create(const char* path, mode_t mode, fuse_file_info* info) { return open
 int fs_release(const char* /*path*/, fuse_file_info* info) { return result_of(::close(file_of(info))); }
 
 int fs_read(const char* /*path*/, char* buffer, size_t bytes, off_t offset, fuse_file_info* info) {
-  const Control& control = *the_control;
+  const Control& control = *server.control;
   const Request request(Kind::read, offset, bytes);
   const auto begin = static_cast<std::uint64_t>(offset);
   if (begin < control.read_error_end.load() && begin + bytes > control.read_error_begin.load()) return -EIO;
@@ -157,7 +162,7 @@ int fs_read(const char* /*path*/, char* buffer, size_t bytes, off_t offset, fuse
 }
 
 int fs_write(const char* /*path*/, const char* bytes_of, size_t bytes, off_t offset, fuse_file_info* info) {
-  Control& control = *the_control;
+  Control& control = *server.control;
   const Request request(Kind::write, offset, bytes);
   if (take_one(control.write_errors)) return -EIO;
   if (static_cast<std::uint64_t>(offset) + bytes > control.space_bytes.load()) return -ENOSPC;
@@ -167,12 +172,12 @@ int fs_write(const char* /*path*/, const char* bytes_of, size_t bytes, off_t off
 
 int fs_fsync(const char* /*path*/, int data_only, fuse_file_info* info) {
   const Request request(Kind::fsync, 0, 0);
-  if (take_one(the_control->fsync_errors)) return -EIO;
+  if (take_one(server.control->fsync_errors)) return -EIO;
   return result_of(data_only != 0 ? ::fdatasync(file_of(info)) : ::fsync(file_of(info)));
 }
 
 int fs_fallocate(const char* /*path*/, int mode, off_t offset, off_t bytes, fuse_file_info* info) {
-  if (static_cast<std::uint64_t>(offset) + static_cast<std::uint64_t>(bytes) > the_control->space_bytes.load()) {
+  if (static_cast<std::uint64_t>(offset) + static_cast<std::uint64_t>(bytes) > server.control->space_bytes.load()) {
     return -ENOSPC;
   }
   return result_of(::fallocate(file_of(info), mode, offset, bytes));
@@ -180,30 +185,30 @@ int fs_fallocate(const char* /*path*/, int mode, off_t offset, off_t bytes, fuse
 
 int fs_truncate(const char* path, off_t bytes, fuse_file_info* info) {
   if (info != nullptr) return result_of(::ftruncate(file_of(info), bytes));
-  const int file = ::openat(the_source, beneath(path), O_WRONLY | O_CLOEXEC);
+  const int file = ::openat(server.source, beneath(path), O_WRONLY | O_CLOEXEC);
   if (file < 0) return -errno;
   const int result = result_of(::ftruncate(file, bytes));
   ::close(file);
   return result;
 }
 
-int fs_statfs(const char* /*path*/, struct statvfs* status) { return result_of(::fstatvfs(the_source, status)); }
-int fs_mkdir(const char* path, mode_t mode) { return result_of(::mkdirat(the_source, beneath(path), mode)); }
-int fs_unlink(const char* path) { return result_of(::unlinkat(the_source, beneath(path), 0)); }
-int fs_rmdir(const char* path) { return result_of(::unlinkat(the_source, beneath(path), AT_REMOVEDIR)); }
+int fs_statfs(const char* /*path*/, struct statvfs* status) { return result_of(::fstatvfs(server.source, status)); }
+int fs_mkdir(const char* path, mode_t mode) { return result_of(::mkdirat(server.source, beneath(path), mode)); }
+int fs_unlink(const char* path) { return result_of(::unlinkat(server.source, beneath(path), 0)); }
+int fs_rmdir(const char* path) { return result_of(::unlinkat(server.source, beneath(path), AT_REMOVEDIR)); }
 int fs_rename(const char* from, const char* to, unsigned flags) {
-  return result_of(::renameat2(the_source, beneath(from), the_source, beneath(to), flags));
+  return result_of(::renameat2(server.source, beneath(from), server.source, beneath(to), flags));
 }
 int fs_chmod(const char* path, mode_t mode, fuse_file_info* info) {
-  return result_of(info != nullptr ? ::fchmod(file_of(info), mode) : ::fchmodat(the_source, beneath(path), mode, 0));
+  return result_of(info != nullptr ? ::fchmod(file_of(info), mode) : ::fchmodat(server.source, beneath(path), mode, 0));
 }
 int fs_chown(const char* path, uid_t user, gid_t group, fuse_file_info* info) {
   return result_of(info != nullptr ? ::fchown(file_of(info), user, group)
-                                   : ::fchownat(the_source, beneath(path), user, group, AT_SYMLINK_NOFOLLOW));
+                                   : ::fchownat(server.source, beneath(path), user, group, AT_SYMLINK_NOFOLLOW));
 }
-int fs_utimens(const char* path, const timespec times[2], fuse_file_info* info) {
+int fs_utimens(const char* path, const timespec* times, fuse_file_info* info) {
   return result_of(info != nullptr ? ::futimens(file_of(info), times)
-                                   : ::utimensat(the_source, beneath(path), times, AT_SYMLINK_NOFOLLOW));
+                                   : ::utimensat(server.source, beneath(path), times, AT_SYMLINK_NOFOLLOW));
 }
 
 fuse_operations operations() {
@@ -235,8 +240,8 @@ fuse_operations operations() {
 void stop(int /*signal*/) {
   stopping.store(1);
   wake(stopping);
-  set_stall(*the_control, false);
-  fuse_exit(the_fuse);
+  set_stall(*server.control, false);
+  fuse_exit(server.handle);
 }
 
 void stop_on_signals() {
@@ -260,10 +265,10 @@ int answer_until_the_end(fuse* fuse) {
 }  // namespace
 
 int serve(const Mount& mount, Control& control) {
-  the_mount = mount;
-  the_control = &control;
-  the_source = ::open(mount.source.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (the_source < 0) {
+  server.mount = mount;
+  server.control = &control;
+  server.source = ::open(mount.source.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (server.source < 0) {
     std::perror(("slowfs: " + mount.source).c_str());
     return 1;
   }
@@ -281,7 +286,7 @@ int serve(const Mount& mount, Control& control) {
   if (fuse == nullptr) return 1;
   int status = 1;
   if (fuse_mount(fuse, mount.mountpoint.c_str()) == 0) {
-    the_fuse = fuse;
+    server.handle = fuse;
     if (fuse_daemonize(mount.foreground ? 1 : 0) == 0) {
       stop_on_signals();
       status = answer_until_the_end(fuse) < 0 ? 1 : 0;
