@@ -316,19 +316,23 @@ TEST_F(FaultWithWriteback, AWriteThatFailsAfterItWasTakenFailsTheFile) {
   });
 }
 
+/// The keys of a `via` table.
+std::string via_of(const Transport& transport) { return "transport = \"" + std::string(transport.name) + "\""; }
+
 /// A config that reads `input`, and writes it to `output` when that is given.
-std::string config_of(const std::filesystem::path& input, const ReadVia& read, const std::filesystem::path& output = {},
-                      const WriteVia& write = {}) {
-  const std::string sink = output.empty() ? "type = \"null_writer\"\n"
-                                          : "type = \"raw_writer\"\npath = \"" + output.string() +
-                                                "\"\nvia = { transport = \"" + write.transport + "\" }\n";
+std::string config_of(const std::filesystem::path& input, const std::string& read_via,
+                      const std::filesystem::path& output = {}, const std::string& write_via = {}) {
+  const std::string sink =
+      output.empty() ? "type = \"null_writer\"\n"
+                     : "type = \"raw_writer\"\npath = \"" + output.string() + "\"\nvia = { " + write_via + " }\n";
   return "[pipeline]\nname = \"faults\"\nstall_timeout = \"1 s\"\n"
          "[[stage]]\nname = \"read\"\ntype = \"raw_reader\"\npath = \"" +
-         input.string() + "\"\nvia = { transport = \"" + read.transport +
-         "\", block = \"256 KiB\" }\n"
+         input.string() + "\"\nvia = { block = \"256 KiB\", " + read_via +
+         " }\n"
          "[[stage]]\nname = \"write\"\n" +
          sink;
 }
+const std::string kBuffered = "transport = \"buffered\"";
 
 TEST_F(Fault, ARunThatCannotReadNamesTheFileAndLeavesNothing) {
   const TempDirectory home;
@@ -336,7 +340,7 @@ TEST_F(Fault, ARunThatCannotReadNamesTheFileAndLeavesNothing) {
   for_each_reading([&](const Transport& transport) {
     mount_.control().read_error_begin = 5 * kBlock;
     mount_.control().read_error_end = 5 * kBlock + 1;
-    const auto config = home.write("run.toml", config_of(input(), read_via_of(transport), out / "result"));
+    const auto config = home.write("run.toml", config_of(input(), via_of(transport), out / "result", kBuffered));
     const CommandResult result = test::run_millrace({"run", config.string()});
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, StartsWith("millrace: error: stage 'read', chunk 5, " + input().string() + ", offset " +
@@ -346,6 +350,21 @@ TEST_F(Fault, ARunThatCannotReadNamesTheFileAndLeavesNothing) {
   });
 }
 
+TEST_F(Fault, APageThatTheNextStageCannotFetchFailsTheRunToo) {
+  const TempDirectory home;
+  const TempDirectory out;
+  mount_.control().read_error_begin = 5 * kBlock;
+  mount_.control().read_error_end = 5 * kBlock + 1;
+  const auto config = home.write(
+      "run.toml", config_of(input(), R"(transport = "mmap", fault = "consumer")", out / "result", kBuffered));
+  const CommandResult result = test::run_millrace({"run", config.string()});
+  EXPECT_EQ(result.exit_code, 1);
+  // The kernel tells the writer only that its memory is not there.
+  EXPECT_THAT(result.err, StartsWith("millrace: error: stage 'write', chunk 5, " + (out / "result").string()));
+  EXPECT_THAT(result.err, HasSubstr("the bytes come from a mapped file"));
+  EXPECT_THAT(out.names(), testing::IsEmpty());
+}
+
 TEST_F(Fault, ARunWhoseDiskGetsFullSaysSoAndLeavesNothing) {
   const TempDirectory home;
   const auto local = home.write("input", contents());
@@ -353,7 +372,7 @@ TEST_F(Fault, ARunWhoseDiskGetsFullSaysSoAndLeavesNothing) {
   for_each_writing([&](const Transport& transport) {
     mount_.control().space_bytes = 3 * kBlock + 5;
     const auto config =
-        home.write("run.toml", config_of(local, {}, mount_.directory() / "out/result", write_via_of(transport)));
+        home.write("run.toml", config_of(local, kBuffered, mount_.directory() / "out/result", via_of(transport)));
     const CommandResult result = test::run_millrace({"run", config.string()});
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, HasSubstr("stage 'write'"));
@@ -372,7 +391,7 @@ TEST_F(Fault, AServerThatHangsInAWriteEndsTheRunAsStalled) {
     mount_.control().stall_from = kBlock;  // what a probe writes gets through
     set_stall(mount_.control(), true);
     const auto config =
-        home.write("run.toml", config_of(local, {}, mount_.directory() / "out/result", write_via_of(transport)));
+        home.write("run.toml", config_of(local, kBuffered, mount_.directory() / "out/result", via_of(transport)));
     test::Command run({"run", config.string()});
     EXPECT_TRUE(run.wait_for_error_text("did not come back from its call: write"));
     set_stall(mount_.control(), false);
@@ -390,7 +409,7 @@ TEST_F(Fault, AServerThatHangsEndsTheRunAsStalled) {
     // The first blocks are there, so that the run has begun when it hangs.
     mount_.control().stall_from = kHealthy;
     set_stall(mount_.control(), true);
-    const auto config = home.write("stalled.toml", config_of(input(), read_via_of(transport)));
+    const auto config = home.write("stalled.toml", config_of(input(), via_of(transport)));
     test::Command run({"run", config.string()});
     EXPECT_TRUE(run.wait_for_error_text("did not come back from its call: read"));
     // A process in a direct read of a FUSE server that hangs cannot even be killed; the end of the server frees it.
@@ -404,7 +423,7 @@ TEST_F(Fault, AServerThatHangsEndsTheRunAsStalled) {
 TEST_F(Fault, ARunThatReadsThroughThePageCacheNeedsNobodyToEndWhenTheServerHangs) {
   const TempDirectory home;
   set_stall(mount_.control(), true);
-  const auto config = home.write("stalled.toml", config_of(input(), {}));
+  const auto config = home.write("stalled.toml", config_of(input(), kBuffered));
   const CommandResult result = test::run_millrace({"run", config.string()});
   EXPECT_EQ(result.exit_code, 4) << result.err;
   EXPECT_FALSE(result.timed_out);
