@@ -343,10 +343,10 @@ void MappedWriter::write(std::uint64_t offset, std::span<const std::byte> bytes)
 void MappedWriter::make_room(std::uint64_t begin, std::uint64_t end) {
   const std::uint64_t from = std::max(room_end_, round_down(begin, kPage));  // what is left out stays a hole
   const std::uint64_t least = round_up(end, kPage);
-  const std::uint64_t step = std::max(least, std::min(from + step_, kMaxOffset));
-  int failed = allocate(from, step);
+  const std::uint64_t ample = std::max(least, std::min(from + step_, kMaxOffset));
+  int failed = allocate(from, ample);
   if (failed == 0) {
-    room_end_ = step;
+    room_end_ = ample;
     return;
   }
   if (failed == EOPNOTSUPP || failed == ENOSYS) {

@@ -226,14 +226,15 @@ void OutputFile::finish_as(const fs::path& final_path) {
   const IoWait wait(monotonic_clock(), 0);
   file_->publish(final_path);
   writer_.reset();
-  file_.reset();
   final_path_ = final_path;
   state_ = State::finished;
-  if (via_.fsync == Fsync::never) return;
-  const std::int64_t before_ns = wait.wall_ns();
-  sync_directory(final_path.parent_path());
-  closed_stats_.fsync_ns += wait.wall_ns() - before_ns;
-  ++closed_stats_.fsync_calls;
+  if (via_.fsync != Fsync::never) {
+    const std::int64_t before_ns = wait.wall_ns();
+    file_->sync_name();
+    closed_stats_.fsync_ns += wait.wall_ns() - before_ns;
+    ++closed_stats_.fsync_calls;
+  }
+  file_.reset();
 }
 
 }  // namespace millrace::io

@@ -94,9 +94,10 @@ void QueuedReader::enqueue(Extent extent) {
 }
 
 bool QueuedReader::wants_thread() const {
-  const auto open_ones = std::count_if(queue_.begin(), queue_.end(),
-                                       [](const auto& transfer) { return transfer->state != Transfer::State::ended; });
-  return threads_.size()<most_threads_&& static_cast<std::size_t>(open_ones) + given_up_.size()> threads_.size();
+  const auto has_not_ended = [](const auto& transfer) { return transfer->state != Transfer::State::ended; };
+  const auto in_queue = static_cast<std::size_t>(std::count_if(queue_.begin(), queue_.end(), has_not_ended));
+  const std::size_t useful = std::min(most_threads_, in_queue + given_up_.size());
+  return useful > threads_.size();
 }
 
 /// Without it the threads that there are do the work. There is one at least, or an Error.

@@ -10,11 +10,6 @@
 #include "pipeline/core/error.h"
 
 namespace millrace::io {
-namespace {
-
-std::string place_of(const FileDescriptor& file) { return "/proc/self/fd/" + std::to_string(file.get()); }
-
-}  // namespace
 
 FileDescriptor open_unnamed(const std::filesystem::path& directory) {
   constexpr mode_t kMode = 0666;  // the umask takes away what the user does not want
@@ -24,10 +19,9 @@ FileDescriptor open_unnamed(const std::filesystem::path& directory) {
   }
 }
 
-bool can_be_linked(const FileDescriptor& file) { return ::access(place_of(file).c_str(), F_OK) == 0; }
-
 bool link_unnamed(const FileDescriptor& file, const std::filesystem::path& path) {
-  return ::linkat(AT_FDCWD, place_of(file).c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  const std::string open_file = "/proc/self/fd/" + std::to_string(file.get());
+  return ::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0;
 }
 
 FileDescriptor open_scratch(const std::filesystem::path& directory) {

@@ -10,10 +10,7 @@ namespace millrace::io {
 /// however the process ends. Not valid, with errno, where the file system or the kernel has no such files.
 FileDescriptor open_unnamed(const std::filesystem::path& directory);
 
-/// Whether link_unnamed() can find the file: it goes through /proc.
-bool can_be_linked(const FileDescriptor& file);
-
-/// Gives an open file that has no name the name `path`. False, with errno, when that cannot be: EEXIST, no /proc.
+/// Gives an open file that has no name the name `path`, through /proc. False, with errno, when that cannot be: EEXIST.
 bool link_unnamed(const FileDescriptor& file, const std::filesystem::path& path);
 
 /// An empty file for trying what a file system can: without a name as soon as this returns, on every file system. Error

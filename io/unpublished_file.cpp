@@ -26,6 +26,16 @@ fs::path temporary_for(const fs::path& target) {
                                  std::to_string(count.fetch_add(1, std::memory_order_relaxed)) + ".tmp");
 }
 
+/// Better to know it now than when the output of hours is complete.
+bool can_be_named(const fs::path& target) {
+  const FileDescriptor other = open_unnamed(target.parent_path());
+  const fs::path name = temporary_for(target);
+  const LiveTemporary live(name);
+  if (!other.valid() || !link_unnamed(other, name)) return false;
+  ::unlink(name.c_str());
+  return true;
+}
+
 [[noreturn]] void throw_unnameable(const fs::path& path, int reason) {
   throw system_error("cannot give the finished file its name", reason).at_path(path);
 }
@@ -35,7 +45,7 @@ fs::path temporary_for(const fs::path& target) {
 UnpublishedFile::UnpublishedFile(const fs::path& target, Road wanted) : target_(target) {
   if (wanted == Road::unnamed) {
     file_ = open_unnamed(target.parent_path());
-    if (file_.valid() && can_be_linked(file_)) return;
+    if (file_.valid() && can_be_named(target)) return;
   }
   make_named();
 }
@@ -62,14 +72,24 @@ FileDescriptor UnpublishedFile::descriptor() const {
 
 void UnpublishedFile::publish(const fs::path& path) {
   if (road() == Road::named) return rename_to(path);
-  if (link_unnamed(file_, path)) return;
+  linked_ = link_unnamed(file_, path);
+  if (linked_) return;
   if (errno != EEXIST) throw_unnameable(path, errno);
   // A link replaces nothing, a rename does.
   fs::path name = temporary_for(target_);
   live_ = LiveTemporary(name);
   if (!link_unnamed(file_, name)) throw_unnameable(path, errno);
+  linked_ = true;
   name_ = std::move(name);
   rename_to(path);
+}
+
+void UnpublishedFile::sync_name() const {
+  // A file system without a journal would keep the name and forget that the file has one.
+  while (linked_ && ::fsync(file_.get()) != 0) {
+    if (errno != EINTR) throw system_error("cannot sync", errno).at_path(target_);
+  }
+  sync_directory(target_.parent_path());
 }
 
 void UnpublishedFile::rename_to(const fs::path& path) {

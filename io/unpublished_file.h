@@ -16,8 +16,9 @@ class UnpublishedFile {
     named,    ///< ".NAME.PID-N.tmp", which a SIGKILL leaves behind; on the list of live temporaries
   };
 
-  /// Makes an empty file, with the mode that the umask leaves of 0666. A file system (or a system without /proc) that
-  /// cannot do without names takes the named road. Error with the path.
+  /// Makes an empty file, with the mode that the umask leaves of 0666. Where files without a name cannot be made, or
+  /// cannot be given one (which is tried with another file: no /proc, FUSE, NFS), it takes the named road. Error with
+  /// the path.
   explicit UnpublishedFile(const std::filesystem::path& target, Road wanted = Road::unnamed);
   UnpublishedFile(const UnpublishedFile&) = delete;
   UnpublishedFile& operator=(const UnpublishedFile&) = delete;
@@ -30,6 +31,8 @@ class UnpublishedFile {
   /// Gives the file the name `path`, in the directory of the target; what has that name is replaced in one step. Error
   /// with `path`; the file is then unpublished as before.
   void publish(const std::filesystem::path& path);
+  /// After publish(): the name is on the device when it returns. Error with the path of the directory or of the target.
+  void sync_name() const;
 
  private:
   void make_named();
@@ -39,6 +42,7 @@ class UnpublishedFile {
   FileDescriptor file_;
   std::filesystem::path name_;  // that it has now; empty = none
   LiveTemporary live_;
+  bool linked_ = false;  // the number of its names changed
 };
 
 }  // namespace millrace::io

@@ -47,6 +47,7 @@ TEST_P(EveryRoad, HasItsNameOnlyWhenItIsPublished) {
     EXPECT_EQ(directory_.names().size(), GetParam() == Road::named ? 1U : 0U);
     EXPECT_FALSE(std::filesystem::exists(directory_ / "out"));
     file.publish(directory_ / "out");
+    file.sync_name();
   }
   EXPECT_THAT(directory_.names(), ElementsAre("out"));
   EXPECT_EQ(contents_of(directory_ / "out"), "abc");
