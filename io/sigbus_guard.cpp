@@ -62,7 +62,7 @@ bool put_zeros(std::uintptr_t begin, std::uintptr_t end, bool writable) {
   // The bare call: the sanitizers' own mmap is not made for signal handlers.
   const long result = ::syscall(SYS_mmap, begin, end - begin, writable ? PROT_READ | PROT_WRITE : PROT_READ,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-  return result >= 0 || result < -4095;
+  return result != -1;
 }
 
 const LostPage* record_of(const Place& place, std::uintptr_t page) {
