@@ -14,8 +14,10 @@
 #include "io/buffer_pool.h"
 #include "io/open_file.h"
 #include "io/transports.h"
+#include "tests/support/command.h"
 #include "tests/support/slow_mount.h"
 #include "tests/support/stage_driver.h"
+#include "tests/support/temp_directory.h"
 
 namespace millrace::io {
 namespace {
@@ -127,6 +129,21 @@ TEST_F(Requests, AReaderThatFetchesThePagesOfItsMapIsBoundByTheReadAheadToo) {
   if (const auto why_not = prepare("mmap", 24); !why_not.empty()) GTEST_SKIP() << why_not;
   read_all(16 * kMiB);
   expect_requests_of(24 * kKiB);
+}
+
+TEST_F(Requests, WindowedAdviceMakesAMapAskInLargePiecesWhateverTheReadAheadIs) {
+  if (const auto why_not = prepare("mmap", 24); !why_not.empty()) GTEST_SKIP() << why_not;
+  // A whole run, as it takes a source to say what comes next.
+  const test::TempDirectory home;
+  const auto config = home.write("run.toml",
+                                 "[pipeline]\nname = \"advised\"\n[[stage]]\nname = \"read\"\ntype = \"raw_reader\"\n"
+                                 "path = \"" +
+                                     path_.string() +
+                                     "\"\nvia = { transport = \"mmap\", advice = \"willneed\", block = \"1 MiB\" }\n"
+                                     "[[stage]]\nname = \"write\"\ntype = \"null_writer\"\n");
+  const test::CommandResult result = test::run_millrace({"run", config.string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_requests_of(128 * kKiB);
 }
 
 TEST_F(Requests, UnderRandomAdviceEveryPageOfAMapIsARequest) {
