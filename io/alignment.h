@@ -40,7 +40,7 @@ constexpr Extent whole_blocks(Extent extent, std::uint64_t block) {
 
 /// What a loan for a direct read of an extent may need beyond the extent: nearly a block at both ends, and nearly as
 /// much for the lender's memory to be aligned. (A device with larger blocks gets its memory outside the pool.)
-inline constexpr std::uint64_t kDirectPadding = 3 * 4096;
+inline constexpr std::uint64_t kDirectPadding = 3ULL * 4096;
 
 /// A loan (call_context.h) of `bytes` bytes that begin at a multiple of `alignment`.
 Buffer loan_aligned(std::size_t bytes, std::uint64_t alignment);

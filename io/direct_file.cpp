@@ -89,14 +89,14 @@ void DirectWriter::put_now(std::uint64_t offset, std::span<const std::byte> bloc
   }
 }
 
-Probe probe_direct_read(const std::filesystem::path& path) {
+Probe probe_direct_read(const std::filesystem::path& file) {
   try {
-    open_input(path);
+    open_input(file);
   } catch (const Error&) {
     return {};  // whoever opens it will say what is wrong with it
   }
   try {
-    DirectReader reader(path);
+    DirectReader reader(file);
     reader.read({0, std::min<std::uint64_t>(reader.size(), 1)});
     return {true, reader.stats().detail};
   } catch (const Error& error) {

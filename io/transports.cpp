@@ -56,25 +56,25 @@ std::unique_ptr<Writer> write_direct(FileDescriptor file, const std::filesystem:
 
 std::shared_ptr<ReaderSession> make_ring_session(const ReadVia& /*via*/) { return std::make_shared<RingSession>(); }
 
-template <bool kDirect>
+template <bool Direct>
 Probe probe_uring_read_of(const std::filesystem::path& file) {
-  return probe_uring_read(file, kDirect);
+  return probe_uring_read(file, Direct);
 }
 
-template <bool kDirect>
+template <bool Direct>
 Probe probe_uring_write_of(const std::filesystem::path& directory) {
-  return probe_uring_write(directory, kDirect);
+  return probe_uring_write(directory, Direct);
 }
 
-template <bool kDirect>
+template <bool Direct>
 std::unique_ptr<Reader> read_uring(const std::filesystem::path& path, const ReadVia& via,
                                    const std::shared_ptr<ReaderSession>& session) {
-  return std::make_unique<UringReader>(path, via, kDirect, std::dynamic_pointer_cast<RingSession>(session));
+  return std::make_unique<UringReader>(path, via, Direct, std::dynamic_pointer_cast<RingSession>(session));
 }
 
-template <bool kDirect>
+template <bool Direct>
 std::unique_ptr<Writer> write_uring(FileDescriptor file, const std::filesystem::path& path, const WriteVia& via) {
-  return std::make_unique<UringWriter>(std::move(file), path, via, kDirect);
+  return std::make_unique<UringWriter>(std::move(file), path, via, Direct);
 }
 
 constexpr std::array kTransports{

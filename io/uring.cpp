@@ -39,8 +39,8 @@ constexpr std::array<Mode, 3> kModes{
 /// Thread ids are given again to later threads; these are not.
 std::uint64_t this_thread() {
   static std::atomic<std::uint64_t> threads{0};
-  thread_local const std::uint64_t id = threads.fetch_add(1, std::memory_order_relaxed);
-  return id;
+  thread_local const std::uint64_t kId = threads.fetch_add(1, std::memory_order_relaxed);
+  return kId;
 }
 
 std::uint64_t next_ring_id() {
@@ -190,32 +190,21 @@ std::optional<std::uint32_t> Ring::slot_of(const BufferBlock* block) {
   return slot.registered ? std::optional(slot.number) : std::nullopt;
 }
 
-void Ring::prepare(RingRequest& request, const RingFile& file, Direction direction, void* memory, std::uint64_t bytes,
-                   std::uint64_t offset, std::optional<std::uint32_t> buffer) {
+io_uring_sqe& Ring::next_entry() {
   // What does not fit into the completion queue the kernel keeps too, but then it may refuse to take more.
   while (in_flight_.size() >= in_flight_.capacity()) wait_for_any();
-  io_uring_sqe* entry = io_uring_get_sqe(&kernel_->ring);
-  while (entry == nullptr) {
+  for (;;) {
+    if (io_uring_sqe* const entry = io_uring_get_sqe(&kernel_->ring)) return *entry;
     submit();
-    entry = io_uring_get_sqe(&kernel_->ring);
   }
-  const auto length = static_cast<unsigned>(bytes);
-  if (direction == Direction::read && buffer) {
-    io_uring_prep_read_fixed(entry, file.descriptor, memory, length, offset, static_cast<int>(*buffer));
-  } else if (direction == Direction::read) {
-    io_uring_prep_read(entry, file.descriptor, memory, length, offset);
-  } else if (direction == Direction::write && buffer) {
-    io_uring_prep_write_fixed(entry, file.descriptor, memory, length, offset, static_cast<int>(*buffer));
-  } else if (direction == Direction::write) {
-    io_uring_prep_write(entry, file.descriptor, memory, length, offset);
-  } else {
-    io_uring_prep_nop(entry);
-  }
+}
+
+void Ring::queue(io_uring_sqe& entry, const RingFile& file, RingRequest& request) {
   if (file.slot) {
-    entry->fd = static_cast<int>(*file.slot);
-    io_uring_sqe_set_flags(entry, IOSQE_FIXED_FILE);
+    entry.fd = static_cast<int>(*file.slot);
+    io_uring_sqe_set_flags(&entry, IOSQE_FIXED_FILE);
   }
-  io_uring_sqe_set_data(entry, &request);
+  io_uring_sqe_set_data(&entry, &request);
   request.place = in_flight_.size();
   request.in_flight = true;
   in_flight_.push_back(&request);
@@ -224,19 +213,36 @@ void Ring::prepare(RingRequest& request, const RingFile& file, Direction directi
 bool Ring::read(RingRequest& request, const RingFile& file, std::byte* memory, std::uint64_t bytes,
                 std::uint64_t offset, const BufferBlock* block) {
   const auto buffer = slot_of(block);
-  prepare(request, file, Direction::read, memory, bytes, offset, buffer);
+  const auto length = static_cast<unsigned>(bytes);
+  io_uring_sqe& entry = next_entry();
+  if (buffer) {
+    io_uring_prep_read_fixed(&entry, file.descriptor, memory, length, offset, static_cast<int>(*buffer));
+  } else {
+    io_uring_prep_read(&entry, file.descriptor, memory, length, offset);
+  }
+  queue(entry, file, request);
   return buffer.has_value();
 }
 
 bool Ring::write(RingRequest& request, const RingFile& file, const std::byte* memory, std::uint64_t bytes,
                  std::uint64_t offset, const BufferBlock* block) {
   const auto buffer = slot_of(block);
-  // The kernel only reads it.
-  prepare(request, file, Direction::write, const_cast<std::byte*>(memory), bytes, offset, buffer);
+  const auto length = static_cast<unsigned>(bytes);
+  io_uring_sqe& entry = next_entry();
+  if (buffer) {
+    io_uring_prep_write_fixed(&entry, file.descriptor, memory, length, offset, static_cast<int>(*buffer));
+  } else {
+    io_uring_prep_write(&entry, file.descriptor, memory, length, offset);
+  }
+  queue(entry, file, request);
   return buffer.has_value();
 }
 
-void Ring::nop(RingRequest& request) { prepare(request, {}, Direction::none, nullptr, 0, 0, std::nullopt); }
+void Ring::nop(RingRequest& request) {
+  io_uring_sqe& entry = next_entry();
+  io_uring_prep_nop(&entry);
+  queue(entry, {}, request);
+}
 
 void Ring::submit() {
   while (io_uring_sq_ready(&kernel_->ring) != 0) {

@@ -13,6 +13,8 @@
 #include "io/transports.h"
 #include "pipeline/core/buffer.h"
 
+struct io_uring_sqe;  // liburing's
+
 namespace millrace::io {
 
 /// One request to a ring; must stay where it is while it is in flight.
@@ -76,7 +78,6 @@ class Ring {
 
  private:
   struct Kernel;  // what needs liburing
-  enum class Direction { none, read, write };
   struct Slot {
     bool registered = false;
     std::uint32_t number = 0;
@@ -84,8 +85,8 @@ class Ring {
 
   void open();
   std::optional<std::uint32_t> slot_of(const BufferBlock* block);
-  void prepare(RingRequest& request, const RingFile& file, Direction direction, void* memory, std::uint64_t bytes,
-               std::uint64_t offset, std::optional<std::uint32_t> buffer);
+  io_uring_sqe& next_entry();
+  void queue(io_uring_sqe& entry, const RingFile& file, RingRequest& request);
   void reap();
   void shut_down() noexcept;
 

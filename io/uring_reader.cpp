@@ -168,7 +168,7 @@ IoStats UringReader::stats() const {
 }
 
 Probe probe_uring_read(const std::filesystem::path& file, bool direct) {
-  const Probe plain = direct ? probe_direct_read(file) : Probe{};
+  Probe plain = direct ? probe_direct_read(file) : Probe{};
   if (!plain.works) return plain;
   FileDescriptor opened;
   try {
@@ -177,7 +177,7 @@ Probe probe_uring_read(const std::filesystem::path& file, bool direct) {
     return {};  // whoever opens it will say what is wrong with it
   }
   if (direct && !set_direct(opened, true)) return {false, system_error("direct I/O is refused", errno).message()};
-  const Probe ring = probe_ring(opened);
+  Probe ring = probe_ring(opened);
   return ring.works ? plain : ring;
 }
 

@@ -126,12 +126,12 @@ std::string UringWriter::detail() const {
 }
 
 Probe probe_uring_write(const std::filesystem::path& directory, bool direct) {
-  const Probe plain = direct ? probe_direct_write(directory) : Probe{};
+  Probe plain = direct ? probe_direct_write(directory) : Probe{};
   if (!plain.works) return plain;
   try {
     const FileDescriptor file = open_scratch(directory);
     if (direct && !set_direct(file, true)) return {false, system_error("direct I/O is refused", errno).message()};
-    const Probe ring = probe_ring(file);
+    Probe ring = probe_ring(file);
     return ring.works ? plain : ring;
   } catch (const Error& error) {
     return {false, error.message()};
