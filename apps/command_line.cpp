@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "apps/bench_io.h"
 #include "apps/bench_link.h"
 #include "apps/commands.h"
 #include "apps/exit_code.h"
@@ -224,10 +225,34 @@ void add_bench_link(CLI::App& bench, Action& action) {
   command.callback([arguments, &action] { action = [arguments] { return bench_link_command(*arguments); }; });
 }
 
+void add_bench_io(CLI::App& bench, Action& action) {
+  CLI::App& command = *bench.add_subcommand("io", "Every way to read, write and copy at one place");
+  command.footer(
+      "Example:\n"
+      "  millrace bench io /data --bytes 2GiB --repeats 5 --json io.json\n"
+      "\n"
+      "PATH is a directory, where two files are made and removed again, or a file to read. Every transport runs with\n"
+      "every kind of advice, in another order in each repeat; before each run the input is evicted from the page "
+      "cache\n"
+      "and looked at. Writes and copies include the fsync.");
+  const auto arguments = std::make_shared<BenchIoArguments>();
+  command.add_option("PATH", arguments->path, "A directory, or a file to read")->required()->type_name("");
+  add_size(command, "--bytes", arguments->bytes, "Size of the files, default 1GiB; not with a file");
+  add_size(command, "--block", arguments->block_bytes, "Bytes of a read and of a write, default 4MiB");
+  add_count(command, "--depth", arguments->depth, "Transfers in flight, of transports with a queue");
+  add_count(command, "--repeats", arguments->repeats, "Runs of each way");
+  add_count(command, "--seconds", arguments->seconds, "Most time of one run; it then counts as far as it came");
+  add_count(command, "--seed", arguments->seed, "Seed of the order");
+  add_repeatable(command, "--op", arguments->ops, "read, write or copy only");
+  command.add_option("--json", arguments->json, "Write the figures to this file, as JSON")->type_name("FILE");
+  command.callback([arguments, &action] { action = [arguments] { return bench_io_command(*arguments); }; });
+}
+
 void add_bench(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("bench", "Measure this machine");
   command.footer("Example:\n  millrace bench link");
   command.require_subcommand(1);
+  add_bench_io(command, action);
   add_bench_link(command, action);
 }
 

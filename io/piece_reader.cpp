@@ -3,23 +3,24 @@
 #include <algorithm>
 #include <utility>
 
+#include "io/transports.h"
 #include "pipeline/core/error.h"
 
 namespace millrace::io {
 namespace {
 
-bool has_bytes(const PieceReader::Piece& piece) { return piece.file != nullptr && piece.extent.length != 0; }
+constexpr std::uint64_t kGroupBytes = 1 << 20;
+constexpr std::uint64_t kGroupGap = 16 << 10;
 
-std::uint64_t length_of(const std::optional<PieceReader::Piece>& piece) {
-  return piece && has_bytes(*piece) ? piece->extent.length : 0;
-}
+bool has_bytes(const PieceReader::Piece& piece) { return piece.file != nullptr && piece.extent.length != 0; }
 
 }  // namespace
 
 PieceReader::PieceReader(ReadVia via) : via_(std::move(via)) {}
 
-void PieceReader::prepare(const std::vector<std::filesystem::path>& files, Pieces pieces) {
+void PieceReader::prepare(const std::vector<std::filesystem::path>& files, Pieces pieces, Grouping grouping) {
   settle(via_, files);
+  grouping_ = grouping == Grouping::neighbours && !find_transport(via_.transport)->cached;
   pieces_ = std::make_shared<const Pieces>(std::move(pieces));
 }
 
@@ -38,39 +39,86 @@ void PieceReader::prepare_like(const PieceReader& first) {
   alone_->store(false, std::memory_order_relaxed);
 }
 
+BufferNeeds PieceReader::buffer_needs() const {
+  BufferNeeds needs = io::buffer_needs(via_);
+  if (grouping_) {
+    ++needs.held;
+    needs.padding_bytes += kGroupBytes;
+  }
+  return needs;
+}
+
 Buffer PieceReader::read(std::uint64_t index) {
   const auto piece = (*pieces_)(index);
   if (!piece || !has_bytes(*piece)) return {};
-  if (alone_->load(std::memory_order_relaxed)) announce_from(index);
-  close_before(*piece->file);
-  Buffer buffer = at(*piece->file).read(piece->extent);
-  if (index < announced_) announced_bytes_ -= piece->extent.length;
-  next_ = index + 1;
+  if (current_bytes_.empty() || index < current_.first || index >= current_.end) {
+    current_bytes_.release();
+    if (alone_->load(std::memory_order_relaxed)) announce_from(index);
+    current_ = take(index);
+    close_before(*current_.file);
+    current_bytes_ = at(*current_.file).read(current_.extent);
+  }
+  Buffer buffer = index + 1 == current_.end ? std::move(current_bytes_) : current_bytes_;
+  buffer.narrow(piece->extent.offset - current_.extent.offset, piece->extent.length);
   return buffer;
 }
 
-/// Announces the piece that is about to be read and those after it, as far as the reader wants. A piece is always
-/// announced before it is read, so that transfers begin in the order of the pieces.
-void PieceReader::announce_from(std::uint64_t index) {
-  if (index < next_ || index > announced_) {  // a jump: what was announced before is given up
-    announced_ = index;
-    announced_bytes_ = 0;
-  } else {
-    for (; next_ < index; ++next_) announced_bytes_ -= length_of((*pieces_)(next_));  // left out by the caller
-  }
-  next_ = index;
+/// The group that begins with a piece that has bytes.
+PieceReader::Group PieceReader::group_from(std::uint64_t index) const {
   const auto first = (*pieces_)(index);
-  const Lookahead reach = at(*first->file).lookahead();
-  if (reach.reads == 0 && reach.bytes == 0) return;
-  for (;;) {
-    const std::uint64_t ahead = announced_ - index;  // pieces between the one to be read and the next to announce
-    if (ahead > reach.reads && announced_bytes_ >= reach.bytes + first->extent.length) return;
-    const auto piece = (*pieces_)(announced_);
-    if (!piece) return;
-    if (has_bytes(*piece)) at(*piece->file).announce(piece->extent);
-    announced_bytes_ += length_of(piece);
-    ++announced_;
+  Group group{index, index + 1, first->file, first->extent};
+  if (!grouping_ || !alone_->load(std::memory_order_relaxed)) return group;
+  for (std::uint64_t next = index + 1;; ++next) {
+    const auto piece = (*pieces_)(next);
+    if (!piece) return group;
+    if (!has_bytes(*piece)) continue;
+    const std::uint64_t end = group.extent.offset + group.extent.length;
+    if (*piece->file != *group.file || piece->extent.offset < end || piece->extent.offset - end > kGroupGap)
+      return group;
+    const std::uint64_t length = piece->extent.offset + piece->extent.length - group.extent.offset;
+    if (length > kGroupBytes) return group;
+    group.end = next + 1;
+    group.extent.length = length;
   }
+}
+
+/// Announces the group that is about to be read and those after it, as far as the reader wants. A group is always
+/// announced before it is read, so that transfers begin in order.
+void PieceReader::announce_from(std::uint64_t index) {
+  while (!announced_.empty() && announced_.front().end <= index) announced_.pop_front();  // left out by the caller
+  if (announced_.empty() || index < announced_.front().first) {  // a jump: the reader gives up what it was told before
+    announced_.clear();
+    next_ = index;
+  }
+  std::uint64_t bytes = 0;
+  for (const Group& group : announced_) bytes += group.extent.length;
+  const Lookahead reach = at(*(*pieces_)(index)->file).lookahead();
+  if (reach.reads == 0 && reach.bytes == 0) return;
+  while (announced_.empty() || announced_.size() <= reach.reads ||
+         bytes < reach.bytes + announced_.front().extent.length) {
+    auto piece = (*pieces_)(next_);
+    while (piece && !has_bytes(*piece)) piece = (*pieces_)(++next_);
+    if (!piece) return;
+    const Group group = group_from(next_);
+    try {
+      at(*group.file).announce(group.extent);
+    } catch (const Error&) {
+      return;  // a later file cannot be opened: its own read() will say so
+    }
+    announced_.push_back(group);
+    bytes += group.extent.length;
+    next_ = group.end;
+  }
+}
+
+/// The group to read for a piece: as it was announced, or made now.
+PieceReader::Group PieceReader::take(std::uint64_t index) {
+  if (announced_.empty() || index < announced_.front().first || index >= announced_.front().end) {
+    return group_from(index);
+  }
+  const Group group = announced_.front();
+  announced_.pop_front();
+  return group;
 }
 
 Reader& PieceReader::at(const std::filesystem::path& path) {

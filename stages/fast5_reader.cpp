@@ -153,12 +153,15 @@ ChunkType Fast5Reader::prepare() {
   index->memory_bytes += index->fetches.capacity() * sizeof(Fetch) - index->fetches.size() * sizeof(Fetch);
   index_ = index;
   owns_index_ = true;
-  reader_.prepare(files_, [index](std::uint64_t number) -> std::optional<io::PieceReader::Piece> {
-    if (number >= index->fetches.size()) return std::nullopt;
-    const Fetch& fetch = index->fetches[number];
-    if (!fetch.compact.empty() || !fetch.scattered.empty()) return io::PieceReader::Piece{};
-    return io::PieceReader::Piece{fetch.file.get(), fetch.span};
-  });
+  reader_.prepare(
+      files_,
+      [index](std::uint64_t number) -> std::optional<io::PieceReader::Piece> {
+        if (number >= index->fetches.size()) return std::nullopt;
+        const Fetch& fetch = index->fetches[number];
+        if (!fetch.compact.empty() || !fetch.scattered.empty()) return io::PieceReader::Piece{};
+        return io::PieceReader::Piece{fetch.file.get(), fetch.span};
+      },
+      io::PieceReader::Grouping::neighbours);  // decoding makes new memory of every read: the bytes may be shared
   // At least one sample: a bound of 0 would mean that it is not known.
   return {DType::u8, "signal.encoded", std::max<std::uint64_t>(index_->longest, 1),
           std::max<std::uint64_t>(index_->longest_decoded, sizeof(std::int16_t))};

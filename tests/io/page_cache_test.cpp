@@ -131,7 +131,9 @@ TEST_F(PageCache, IsAskedAnotherWayOnAnOverlay) {
   }
   const auto left = evict(file);
   ::umount2(merged.c_str(), MNT_DETACH);
-  if (residency_of(directory_ / "upper/a").state != State::memory) EXPECT_EQ(left, 0U);
+  if (residency_of(directory_ / "upper/a").state != State::memory) {
+    EXPECT_EQ(left, 0U);
+  }
 }
 
 }  // namespace

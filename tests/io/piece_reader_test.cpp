@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "io/transports.h"
 #include "tests/support/scripted_io.h"
 #include "tests/support/stage_driver.h"
 #include "tests/support/temp_directory.h"
@@ -56,9 +60,9 @@ class PieceReaderOfThreeFiles : public testing::Test {
   TempDirectory directory_;
   std::vector<std::filesystem::path> files_{directory_.write("a", "0123456789"), directory_.write("b", "abcdefghij"),
                                             directory_.write("c", "ABCDEFGHIJ")};
-  std::vector<PieceReader::Piece> pieces_{{&files_[0], {0, 5}}, {&files_[0], {5, 5}}, {&files_[1], {0, 0}},
-                                          {&files_[1], {0, 10}}, {},                  {&files_[2], {9, 1}},
-                                          {&files_[2], {0, 9}}};
+  std::vector<PieceReader::Piece> pieces_{
+      {&files_[0], {0, 5}}, {&files_[0], {5, 5}}, {&files_[1], {0, 0}}, {&files_[1], {0, 10}}, {},
+      {&files_[2], {9, 1}}, {&files_[2], {0, 9}}};
 };
 
 TEST_F(PieceReaderOfThreeFiles, ReadsThemInOrderOrInAnyOther) {
@@ -96,6 +100,81 @@ TEST_F(PieceReaderOfThreeFiles, FurtherSlotsShareThePiecesButNoDepthAndNoWindow)
   alone.prepare(files_, pieces());
   PieceReader((ReadVia())).prepare_like(alone);  // one call when a file is opened: any slot can make it
 }
+
+/// Many small pieces of one file, in its order, over a transport without the page cache.
+class NeighboursOfAFile : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    std::mt19937_64 random(17);
+    contents_.resize(3 << 20);
+    for (char& byte : contents_) byte = static_cast<char>(random());
+    file_ = directory_.write("a", contents_);
+    for (std::uint64_t at = 0;;) {
+      at += random() % 10 == 0 ? random() % 60'000 : random() % 3000;  // gaps, a few of them too wide to read along
+      const std::uint64_t length = random() % 8 == 0 ? 0 : random() % 20'000;
+      if (at + length > contents_.size()) break;
+      pieces_.push_back({&file_, {at, length}});
+      at += length;
+    }
+    via_.transport = via_.transport_requested = GetParam();
+    if (const Probe probe = find_transport(GetParam())->probe_read(file_); !probe.works) GTEST_SKIP() << probe.reason;
+  }
+
+  PieceReader reader(PieceReader::Grouping grouping) const {
+    PieceReader reader(via_);
+    reader.prepare(
+        {file_},
+        [this](std::uint64_t index) { return index < pieces_.size() ? std::optional(pieces_[index]) : std::nullopt; },
+        grouping);
+    return reader;
+  }
+  std::string expected(std::uint64_t index) const {
+    return contents_.substr(pieces_[index].extent.offset, pieces_[index].extent.length);
+  }
+
+  TempDirectory directory_;
+  std::string contents_;
+  std::filesystem::path file_;
+  std::vector<PieceReader::Piece> pieces_;
+  ReadVia via_;
+};
+
+TEST_P(NeighboursOfAFile, AreReadInOneGoAndGiveTheSame) {
+  PieceReader alone = reader(PieceReader::Grouping::alone);
+  PieceReader grouped = reader(PieceReader::Grouping::neighbours);
+  std::vector<Buffer> kept;  // chunks live longer than the next read
+  for (std::uint64_t i = 0; i < pieces_.size(); ++i) {
+    EXPECT_EQ(text_of(alone.read(i)), expected(i)) << i;
+    kept.push_back(grouped.read(i));
+  }
+  for (std::uint64_t i = 0; i < pieces_.size(); ++i) EXPECT_EQ(text_of(kept[i]), expected(i)) << i;
+  EXPECT_LT(grouped.stats().calls * 10, alone.stats().calls);
+  EXPECT_EQ(grouped.buffer_needs().held, alone.buffer_needs().held + 1);
+}
+
+TEST_P(NeighboursOfAFile, AreRightInAnyOrderToo) {
+  PieceReader grouped = reader(PieceReader::Grouping::neighbours);
+  std::mt19937_64 random(3);
+  std::uint64_t next = 0;
+  for (int i = 0; i < 300; ++i) {
+    if (random() % 5 == 0) next = random() % pieces_.size();  // a jump, forwards or backwards
+    EXPECT_EQ(text_of(grouped.read(next)), expected(next)) << next;
+    next = (next + 1 + (random() % 4 == 0 ? 1 : 0)) % pieces_.size();
+  }
+}
+
+TEST_P(NeighboursOfAFile, NeverNeedMoreThanTheirBuffersAnnounce) {
+  PieceReader grouped = reader(PieceReader::Grouping::neighbours);
+  test::RecyclingLender lender;
+  const test::LendFrom lend(lender);
+  std::uint64_t longest = 0;
+  for (const auto& piece : pieces_) longest = std::max(longest, piece.extent.length);
+  for (std::uint64_t i = 0; i < pieces_.size(); ++i) grouped.read(i);
+  EXPECT_LE(lender.largest_loan(), longest + grouped.buffer_needs().padding_bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Uncached, NeighboursOfAFile, testing::Values("direct", "uring_direct"),
+                         [](const auto& instance) { return instance.param; });
 
 }  // namespace
 }  // namespace millrace::io
