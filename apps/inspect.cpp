@@ -44,7 +44,8 @@ std::string row(const std::string& label, const std::string& text) {
 }
 
 std::string format_text(const Inspection& file) {
-  std::string text = file.format.empty() ? "raw bytes, as far as their start tells" : file.format;
+  if (file.format.empty()) return file.bytes == 0 ? "empty" : "raw bytes, as far as their start tells";
+  std::string text = file.format;
   if (file.signal) {
     text += fmt::format(", {} reads, {} samples", file.signal->reads, file.signal->samples);
     for (const auto& [coding, reads] : file.signal->codings) text += fmt::format(", {} of {}", reads, coding);

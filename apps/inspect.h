@@ -15,7 +15,7 @@ struct InspectArguments {
 };
 
 /// For people; 100 columns, but for long names.
-std::string text_of(const Inspection& inspection);
+std::string text_of(const Inspection& file);
 /// Schema millrace.inspect/1.
 std::string json_of(const std::vector<Inspection>& inspections);
 

@@ -36,7 +36,7 @@ class AdvicePlan {
  private:
   struct Announced {
     Extent extent;
-    std::uint64_t end;  ///< place in the stream of pages behind it
+    std::uint64_t end = 0;  ///< place in the stream of pages behind it
   };
   /// Pages not asked for yet.
   struct Run {

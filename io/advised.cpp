@@ -18,6 +18,8 @@ using Scope = AdvicePolicy::Scope;
 constexpr std::uint64_t kSampleEvery = 1ULL << 20;
 /// mincore(2) costs some 10 us for each MiB, a fast read of that 200 us: so only a sixteenth is looked at.
 constexpr std::uint64_t kSlowSamplePause = 15;
+/// Pages that advice fetched are single ones (see io/README.md), and cachestat(2) visits each: some 7 us for a MiB.
+constexpr std::uint64_t kSinglePagesSamplePause = 3;
 
 bool same(Extent a, Extent b) { return a.offset == b.offset && a.length == b.length; }
 
@@ -47,7 +49,11 @@ AdvisedReader::AdvisedReader(std::unique_ptr<Reader> inner, const Advising& advi
   advice_.kind = name_of(policy.kind);
   if (advising_.drop_behind) drops_.emplace(inner_->size());
   if (policy.kind == Kind::none) return;
-  if (is_slow_to_ask(inner_->descriptor())) sample_pause_ = kSlowSamplePause;
+  if (is_slow_to_ask(inner_->descriptor())) {
+    sample_pause_ = kSlowSamplePause;
+  } else if (policy.kind == Kind::willneed && policy.scope == Scope::window) {
+    sample_pause_ = kSinglePagesSamplePause;
+  }
   if (policy.kind == Kind::willneed && policy.scope == Scope::window) {
     const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
     const std::uint64_t step = policy.step_bytes == 0 ? step_limit_bytes : policy.step_bytes;

@@ -35,8 +35,9 @@ struct Advising {
 ///   show what that is worth.
 ///
 /// Whether it helped is looked at when a transfer is about to begin: how much of the extent the page cache holds
-/// (resident_in), at most once in a MiB. Pages whose read is still in flight count: the transfer waits for the rest of
-/// that read only. Announcements go on to `inner` as far as its own lookahead reaches.
+/// (resident_in), at most once in a MiB and never so often that it costs half a percent of the reading. Pages whose
+/// read is still in flight count: the transfer waits for the rest of that read only. Announcements go on to `inner` as
+/// far as its own lookahead reaches.
 class AdvisedReader final : public Reader {
  public:
   /// `step_limit_bytes`: the most that one call can start (FileSystem::prefetch_limit_bytes). It is the step when the

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -100,9 +99,9 @@ std::string name_of_magic(std::uint32_t magic) {
   const auto* const found = std::find_if(kMagicNames.begin(), kMagicNames.end(),
                                          [magic](const MagicName& one) { return one.magic == magic; });
   if (found != kMagicNames.end()) return found->name;
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "0x%x", magic);
-  return text.data();
+  std::array<char, 8> digits{};
+  const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), magic, 16).ptr;
+  return "0x" + std::string(digits.data(), end);
 }
 
 std::string options_of_flags(unsigned long flags) {
@@ -143,8 +142,8 @@ void add_direct_alignment(FileSystem& facts, const std::filesystem::path& path) 
   facts.direct_offset_alignment = status.stx_dio_offset_align;
 }
 
-template <std::size_t kCount>
-bool is_one_of(const std::string& text, const std::array<std::string_view, kCount>& names) {
+template <typename Names>
+bool is_one_of(const std::string& text, const Names& names) {
   return std::find(names.begin(), names.end(), text) != names.end();
 }
 

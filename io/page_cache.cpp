@@ -40,8 +40,8 @@ constexpr double kColdFraction = 0.01;
 constexpr int kEvictions = 5;
 
 std::uint64_t page_bytes() {
-  static const auto bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  return bytes;
+  static const auto kBytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return kBytes;
 }
 
 std::uint32_t magic_of(int descriptor) {

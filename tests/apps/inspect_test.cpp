@@ -48,6 +48,11 @@ TEST_F(Inspect, ShowsARawFileItsPlaceAndEveryTransport) {
   }
 }
 
+TEST_F(Inspect, NamesAnEmptyFile) {
+  const CommandResult result = run_millrace({"inspect", directory_.write("a", "").string()});
+  EXPECT_THAT(result.out, ContainsRegex("\n  size +0 B\n  format +empty\n"));
+}
+
 TEST_F(Inspect, ShowsWhatAFast5FileHolds) {
   const auto file = (directory_ / "a.fast5").string();
   ASSERT_EQ(run_millrace({"generate", "nanopore", file, "--reads", "7", "--seed", "3"}).exit_code, 0);

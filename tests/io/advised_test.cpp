@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "io/buffered_file.h"
+#include "io/file_system.h"
 #include "io/mapped_file.h"
 #include "io/page_cache.h"
 #include "tests/support/scripted_io.h"
@@ -97,10 +98,19 @@ TEST_F(Advised, SaysHowMuchWasThereInTime) {
   for (std::uint64_t i = 0; i < 8; ++i) reader->announce({i * kMiB, kMiB});
   for (std::uint64_t i = 0; i < 8; ++i) reader->read({i * kMiB, kMiB});
   const IoStats stats = reader->stats();
-  EXPECT_EQ(stats.advice.checked_bytes, 8 * kMiB);
+  EXPECT_GE(stats.advice.checked_bytes, kMiB);
+  EXPECT_LE(stats.advice.checked_bytes, 2 * kMiB) << "a sample: single pages take long to count";
   EXPECT_EQ(stats.advice.resident_fraction(), 1.0);
-  EXPECT_EQ(stats.cache_hit_bytes, 8 * kMiB);
-  EXPECT_EQ(stats.cache_miss_bytes, 0U);
+}
+
+TEST_F(Advised, CountsHitsAndMissesWhenItLooksAtEverything) {
+  if (!write_cold(4 * kMiB)) GTEST_SKIP() << kKept;
+  const auto reader = open(advising(Kind::random));
+  reader->read({0, 2 * kMiB});
+  reader->read({0, 4 * kMiB});
+  EXPECT_EQ(reader->stats().advice.checked_bytes, 6 * kMiB);
+  EXPECT_EQ(reader->stats().cache_hit_bytes, 2 * kMiB);
+  EXPECT_EQ(reader->stats().cache_miss_bytes, 4 * kMiB);
 }
 
 TEST_F(Advised, OneCallForAWholeFileIsCalledOnceAndFetchesOneStep) {
@@ -110,7 +120,7 @@ TEST_F(Advised, OneCallForAWholeFileIsCalledOnceAndFetchesOneStep) {
   EXPECT_EQ(reader->lookahead().bytes, 0U);
   const std::uint64_t fetched = cached({0, kBytes});
   EXPECT_GT(fetched, 0U);
-  EXPECT_LT(fetched, kBytes) << "no device here reads so far ahead";
+  if (file_system_of(file_).prefetch_limit_bytes() < kBytes) EXPECT_LT(fetched, kBytes);
   reader->announce({0, kMiB});
   reader->read({kBytes - kMiB, kMiB});
   const IoStats::Advice advice = reader->stats().advice;
