@@ -100,7 +100,7 @@ std::string name_of_magic(std::uint32_t magic) {
                                          [magic](const MagicName& one) { return one.magic == magic; });
   if (found != kMagicNames.end()) return found->name;
   std::array<char, 8> digits{};
-  const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), magic, 16).ptr;
+  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), magic, 16).ptr;
   return "0x" + std::string(digits.data(), end);
 }
 

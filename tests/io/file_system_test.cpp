@@ -71,6 +71,10 @@ TEST(FileSystem, OfAMissingPathIsNotKnownAndDoesNotThrow) {
   EXPECT_EQ(facts.direct_memory_alignment, 0U);
 }
 
+TEST(FileSystem, WithoutANameIsItsNumber) {
+  EXPECT_EQ(file_system_of("/proc/self/status", {}).type, "0x9fa0");
+}
+
 TEST(FileSystem, KnowsATmpfs) {
   const test::SmallDisk disk(1U << 20);
   if (!disk.mounted()) GTEST_SKIP() << disk.reason();
