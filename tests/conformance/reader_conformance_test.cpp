@@ -163,7 +163,9 @@ TEST_P(ReaderConformance, AnnouncedExtentsAreReadLikeOthers) {
     if (i % 7 == 3) continue;  // announced, and given up by the next
     const auto [offset, length] = extents[i];
     EXPECT_EQ(text_of(reader->read(extents[i])), contents.substr(offset, length)) << offset << " + " << length;
-    if (i % 5 == 2) EXPECT_EQ(text_of(reader->read({i, 1000})), contents.substr(i, 1000)) << "not announced";
+    if (i % 5 == 2) {
+      EXPECT_EQ(text_of(reader->read({i, 1000})), contents.substr(i, 1000)) << "not announced";
+    }
   }
   reader->announce({0, 10});  // never read: its transfer must not outlive the reader
 }

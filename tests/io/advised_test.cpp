@@ -120,7 +120,9 @@ TEST_F(Advised, OneCallForAWholeFileIsCalledOnceAndFetchesOneStep) {
   EXPECT_EQ(reader->lookahead().bytes, 0U);
   const std::uint64_t fetched = cached({0, kBytes});
   EXPECT_GT(fetched, 0U);
-  if (file_system_of(file_).prefetch_limit_bytes() < kBytes) EXPECT_LT(fetched, kBytes);
+  if (file_system_of(file_).prefetch_limit_bytes() < kBytes) {
+    EXPECT_LT(fetched, kBytes);
+  }
   reader->announce({0, kMiB});
   reader->read({kBytes - kMiB, kMiB});
   const IoStats::Advice advice = reader->stats().advice;
