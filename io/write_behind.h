@@ -10,6 +10,8 @@ namespace millrace::io {
 
 /// Starts writeback while a file is still being written, so that a sync at the end finds little to do, and lets the
 /// page cache forget what is on the device. For writers that go through the page cache; one thread at a time.
+/// Measured at the end of a copy of 2 GiB: the sync takes 0.01 s instead of 0.6 s; the copy as a whole was faster on a
+/// calm machine, and on a busy one there was nothing to be seen.
 class WriteBehind {
  public:
   /// Writeback is started after every `window_bytes` (0 = never). `drop_behind`: the window before is then waited for
