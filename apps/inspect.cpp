@@ -114,6 +114,12 @@ std::string probe_text(const char* what, const io::Probe& probe) {
   return probe.reason.empty() ? text : text + " (" + probe.reason + ")";
 }
 
+std::string transport_text(const TransportCheck& check) {
+  const bool alike = check.read.works == check.write.works && check.read.reason == check.write.reason;
+  if (alike && !check.read.reason.empty()) return check.name + ": " + probe_text("reads and writes", check.read);
+  return fmt::format("{}: {}, {}", check.name, probe_text("reads", check.read), probe_text("writes", check.write));
+}
+
 Json known(std::int64_t value) { return value < 0 ? Json() : Json(value); }
 Json known_alignment(std::uint64_t value) { return value == 0 ? Json() : Json(value); }
 Json known(const std::optional<std::uint64_t>& value) { return value ? Json(*value) : Json(); }
@@ -209,8 +215,7 @@ std::string text_of(const Inspection& file) {
   if (file.evicted) text += row("evicted", eviction_text(file));
   std::string label = "transports";
   for (const auto& one : file.transports) {
-    text +=
-        row(label, fmt::format("{}: {}, {}", one.name, probe_text("reads", one.read), probe_text("writes", one.write)));
+    text += row(label, transport_text(one));
     label.clear();
   }
   return text;

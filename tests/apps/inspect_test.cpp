@@ -156,6 +156,8 @@ TEST_F(Inspect, KeepsToAHundredColumns) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
   EXPECT_THAT(text_of(file), HasSubstr("reads no (the file system says"));
   EXPECT_THAT(text_of(file), Not(HasSubstr("evicted")));
+  file.transports = {{"direct", {true, "not promised"}, {true, "not promised"}}};
+  EXPECT_THAT(text_of(file), HasSubstr("direct: reads and writes yes (not promised)\n"));
 }
 
 }  // namespace
