@@ -188,7 +188,9 @@ std::vector<Sink::Output> OutputFile::outputs() const {
 }
 
 std::vector<std::string> OutputFile::plan_notes() const {
-  return via_.note.empty() ? std::vector<std::string>{} : std::vector<std::string>{via_.note};
+  std::vector<std::string> notes = via_.warnings;
+  if (!via_.note.empty()) notes.push_back(via_.note);
+  return notes;
 }
 
 std::uint64_t OutputFile::state_bytes() { return kGatheredBytes; }

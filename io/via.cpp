@@ -62,8 +62,8 @@ const Transport& known_transport(const Options& via, const std::string& key, con
 template <typename Via>
 const Transport& read_transport(const Options& via, Via& result) {
   result.transport_requested = via.get<std::string>("transport", "buffered", "how bytes move: " + transport_names());
-  result.fallback =
-      via.get<std::string>("fallback", "", "transport to run where the file system or the kernel refuses the wanted one");
+  result.fallback = via.get<std::string>("fallback", "",
+                                         "transport to run where the file system or the kernel refuses the wanted one");
   const Transport& transport = known_transport(via, "transport", result.transport_requested);
   if (!result.fallback.empty()) known_transport(via, "fallback", result.fallback);
   result.transport = result.transport_requested;
@@ -108,8 +108,10 @@ AdvicePolicy read_advice(const Options& via, const Transport& transport) {
   constexpr std::array<Named<AdvicePolicy::Scope>, 2> kScopes{
       {{"window", AdvicePolicy::Scope::window}, {"file", AdvicePolicy::Scope::file}}};
   advice.scope = choice<AdvicePolicy::Scope>(
-      via, "scope", "window", "willneed for a window in front of the reader, or once for the whole file (which fetches "
-      "the first step only)", kScopes);
+      via, "scope", "window",
+      "willneed for a window in front of the reader, or once for the whole file (which fetches "
+      "the first step only)",
+      kScopes);
   advice.window_bytes =
       via.get<Bytes>("window", Bytes{advice.window_bytes}, "how far ahead of the reader willneed reaches").count;
   advice.step_bytes =
@@ -122,8 +124,8 @@ AdvicePolicy read_advice(const Options& via, const Transport& transport) {
   }
   if (advice.window_bytes == 0) throw via.error_at("window", "'window' must be at least 1 B");
   if (advice.kind != Kind::none && !transport.cached) {
-    throw via.error_at("advice", "advice is about the page cache, which transport = \"" +
-                                     std::string(transport.name) + "\" does not use");
+    throw via.error_at("advice", "advice is about the page cache, which transport = \"" + std::string(transport.name) +
+                                     "\" does not use");
   }
   if (advice.kind == Kind::populate && transport.name != "mmap") {
     throw via.error_at("advice", "advice = \"populate\" fills page tables: it needs transport = \"mmap\"");
@@ -131,12 +133,21 @@ AdvicePolicy read_advice(const Options& via, const Transport& transport) {
   return advice;
 }
 
+void add_warning(std::vector<std::string>& warnings, std::string warning) {
+  if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(std::move(warning));
+}
+
 /// Names the transport that a via runs and why another does not; false when none works.
 template <typename Via>
 void settle_with(Via& via, const Probe& probe, const std::filesystem::path& place,
                  Probe (*const Transport::*try_it)(const std::filesystem::path&)) {
-  if (probe.works) return;
-  const std::string refusal = "transport '" + via.transport + "' does not work at " + place.string() + ": " + probe.reason;
+  if (probe.works) {
+    if (!probe.reason.empty())
+      add_warning(via.warnings, "via: '" + via.transport + "' works here, but " + probe.reason);
+    return;
+  }
+  const std::string refusal =
+      "transport '" + via.transport + "' does not work at " + place.string() + ": " + probe.reason;
   if (via.fallback.empty() || via.fallback == via.transport) {
     throw config_error(refusal + "; 'fallback' in 'via' can name another one");
   }
@@ -161,9 +172,7 @@ void settle_advice(ReadVia& via, const std::map<dev_t, PlaceOfFiles>& places) {
   for (const auto& [device, place] : places) {
     const FileSystem facts = file_system_of(place.file, mounts);
     for (auto& warning : read_warnings(via, facts, place.largest_bytes)) {
-      if (std::find(via.warnings.begin(), via.warnings.end(), warning) == via.warnings.end()) {
-        via.warnings.push_back(std::move(warning));
-      }
+      add_warning(via.warnings, std::move(warning));
     }
     step = step == 0 ? facts.prefetch_limit_bytes() : std::min(step, facts.prefetch_limit_bytes());
   }

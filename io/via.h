@@ -42,10 +42,10 @@ struct ReadVia {
   std::string note;                              ///< for Stage::plan_notes when the fallback runs, else empty
   /// For Stage::plan_notes: settings that cannot do here what they are for. Filled by settle().
   std::vector<std::string> warnings;
-  std::uint64_t block_bytes = 16ULL << 20;       ///< preferred length of one read; never 0
-  std::uint32_t depth = 0;                       ///< reads in flight; 0 = what suits the transport
+  std::uint64_t block_bytes = 16ULL << 20;  ///< preferred length of one read; never 0
+  std::uint32_t depth = 0;                  ///< reads in flight; 0 = what suits the transport
   AdvicePolicy advice;
-  bool drop_behind = false;     ///< the page cache forgets what was read
+  bool drop_behind = false;      ///< the page cache forgets what was read
   bool consumer_faults = false;  ///< mmap only: whoever touches a page first waits for it
   Throttle throttle;
   Fault fault;
@@ -64,12 +64,13 @@ struct WriteVia {
   std::string transport = "buffered";
   std::string fallback;
   std::string note;
-  std::uint32_t depth = 0;  ///< writes in flight; 0 = what suits the transport
+  std::vector<std::string> warnings;  ///< from settle(): what the transport does not do at its place
+  std::uint32_t depth = 0;            ///< writes in flight; 0 = what suits the transport
   Fsync fsync = Fsync::close;
-  std::uint64_t fsync_bytes = 256ULL << 20;      ///< used with Fsync::interval; never 0
+  std::uint64_t fsync_bytes = 256ULL << 20;        ///< used with Fsync::interval; never 0
   std::uint64_t write_behind_bytes = 16ULL << 20;  ///< buffered: writeback is started every so many bytes; 0 = never
-  std::uint64_t preallocate_bytes = 0;           ///< room is asked for in steps of so many bytes; 0 = never
-  bool drop_behind = false;                      ///< the page cache forgets what is on the device
+  std::uint64_t preallocate_bytes = 0;             ///< room is asked for in steps of so many bytes; 0 = never
+  bool drop_behind = false;                        ///< the page cache forgets what is on the device
   Throttle throttle;
   Fault fault;
 };
