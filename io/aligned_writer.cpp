@@ -14,7 +14,6 @@
 namespace millrace::io {
 namespace {
 
-constexpr std::size_t kStagingBytes = 4ULL << 20;
 // Below this, whole blocks are staged too: a copy of 64 KiB costs less than a request of its own to the device.
 constexpr std::size_t kWorthDirectBytes = 64 << 10;
 

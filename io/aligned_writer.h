@@ -26,6 +26,9 @@ namespace millrace::io {
 /// place go through the page cache, after a flush.
 class AlignedWriter : public Writer {
  public:
+  /// Size of a block of staging memory; a device with larger blocks gets larger ones.
+  static constexpr std::uint64_t kStagingBytes = 4ULL << 20;
+
   void write(std::uint64_t offset, std::span<const std::byte> bytes) final;
   void submit(std::uint64_t offset, Buffer buffer) final;
   void flush() final;

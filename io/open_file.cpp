@@ -107,4 +107,10 @@ BufferNeeds buffer_needs(const WriteVia& via) {
   return {depth_of(via.depth, transport_of(via.transport).write_depth) - 1, 0};
 }
 
+std::uint64_t state_bytes(const WriteVia& via) {
+  const Transport& transport = transport_of(via.transport);
+  const std::uint64_t queued = transport.write_depth > 1 ? depth_of(via.depth, transport.write_depth) : 0;
+  return (queued + 1) * transport.write_staging_bytes;
+}
+
 }  // namespace millrace::io

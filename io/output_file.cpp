@@ -193,7 +193,7 @@ std::vector<std::string> OutputFile::plan_notes() const {
   return notes;
 }
 
-std::uint64_t OutputFile::state_bytes() { return kGatheredBytes; }
+std::uint64_t OutputFile::state_bytes() const { return kGatheredBytes + io::state_bytes(via_); }
 
 void OutputFile::check_open() const {
   if (state_ == State::finished || state_ == State::discarded) {

@@ -65,7 +65,7 @@ class OutputFile {
   std::vector<std::string> plan_notes() const;
   BufferNeeds buffer_needs() const { return io::buffer_needs(via_); }
   /// Memory beside the chunks, for Stage::state_bytes.
-  static std::uint64_t state_bytes();
+  std::uint64_t state_bytes() const;
 
  private:
   enum class State { untouched, open, finished, discarded };

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "io/aligned_writer.h"
 #include "io/alignment.h"
 #include "io/buffered_file.h"
 #include "io/direct_file.h"
@@ -85,6 +86,7 @@ constexpr std::array kTransports{
               .queues_reads = false,
               .cached = true,
               .read_padding_bytes = 0,
+              .write_staging_bytes = 0,
               .probe_read = always,
               .probe_write = always,
               .make_session = nullptr,
@@ -97,6 +99,7 @@ constexpr std::array kTransports{
               .queues_reads = false,
               .cached = true,
               .read_padding_bytes = 0,
+              .write_staging_bytes = 0,
               .probe_read = MappedReader::probe,
               .probe_write = MappedWriter::probe,
               .make_session = nullptr,
@@ -109,6 +112,7 @@ constexpr std::array kTransports{
               .queues_reads = false,
               .cached = true,
               .read_padding_bytes = 0,
+              .write_staging_bytes = 0,
               .probe_read = DontcacheReader::probe,
               .probe_write = DontcacheWriter::probe,
               .make_session = nullptr,
@@ -121,6 +125,7 @@ constexpr std::array kTransports{
               .queues_reads = false,
               .cached = false,
               .read_padding_bytes = kDirectPadding,
+              .write_staging_bytes = AlignedWriter::kStagingBytes,
               .probe_read = probe_direct_read,
               .probe_write = probe_direct_write,
               .make_session = nullptr,
@@ -133,6 +138,7 @@ constexpr std::array kTransports{
               .queues_reads = true,
               .cached = true,
               .read_padding_bytes = 0,
+              .write_staging_bytes = 0,
               .probe_read = probe_uring_read_of<false>,
               .probe_write = probe_uring_write_of<false>,
               .make_session = make_ring_session,
@@ -145,6 +151,7 @@ constexpr std::array kTransports{
               .queues_reads = true,
               .cached = false,
               .read_padding_bytes = kDirectPadding,
+              .write_staging_bytes = AlignedWriter::kStagingBytes,
               .probe_read = probe_uring_read_of<true>,
               .probe_write = probe_uring_write_of<true>,
               .make_session = make_ring_session,

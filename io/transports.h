@@ -41,6 +41,9 @@ struct Transport {
   bool cached;
   /// Bytes that a buffer must have beyond the extent, for whole blocks of the device around it.
   std::uint64_t read_padding_bytes;
+  /// Memory of a writer beside the chunks, for pieces that are no whole blocks: one such buffer, and one more for each
+  /// write in flight where it queues.
+  std::uint64_t write_staging_bytes;
 
   /// Tries the transport on an existing regular file, or on a file without a name in a directory.
   Probe (*probe_read)(const std::filesystem::path& file);

@@ -22,8 +22,8 @@ class Writer {
   /// Writes all of `bytes` at `offset` (bytes from the start of the file).
   virtual void write(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
 
-  /// As write(), but may return before the bytes are written and then keeps a handle on them. What fails later is thrown
-  /// by the next call. By default it writes at once.
+  /// As write(), but may return before the bytes are written and then keeps a handle on them. What fails later is
+  /// thrown by the next call. By default it writes at once.
   virtual void submit(std::uint64_t offset, Buffer buffer) { write(offset, buffer.bytes()); }
 
   /// Everything written and submitted is in the file, which is exactly as long as its last byte demands.

@@ -217,8 +217,10 @@ void read_account(RunReport& report, const ReportReader& in) {
     report.outputs.push_back({output.text("path"), output.count("bytes")});
   });
   const ReportReader cache = in.object("cache");
-  report.cache = {cache.count("input_bytes"), cache.number_or("resident_before_fraction", -1),
-                  cache.number_or("resident_after_fraction", -1), cache.flag("evicted"),
+  report.cache = {cache.count("input_bytes"),
+                  cache.number_or("resident_before_fraction", -1),
+                  cache.number_or("resident_after_fraction", -1),
+                  cache.flag("evicted"),
                   cache.has("state") && cache.text("state") == name_of(CacheState::memory),
                   cache.has("device_read_bytes") ? cache.ns("device_read_bytes") : -1};
   const ReportReader memory = in.object("memory");

@@ -86,7 +86,7 @@ void EventsWriter::abandon() noexcept {
 
 std::vector<Sink::Output> EventsWriter::outputs() const { return output_ ? output_->outputs() : std::vector<Output>{}; }
 
-std::uint64_t EventsWriter::state_bytes() const { return io::OutputFile::state_bytes() + text_.capacity(); }
+std::uint64_t EventsWriter::state_bytes() const { return (output_ ? output_->state_bytes() : 0) + text_.capacity(); }
 
 std::optional<IoStats> EventsWriter::io_stats() const {
   return output_ ? std::optional(output_->stats()) : std::nullopt;

@@ -22,7 +22,7 @@ class RawWriter final : public Sink {
   void abandon() noexcept override;
   std::vector<Output> outputs() const override;
 
-  std::uint64_t state_bytes() const override { return io::OutputFile::state_bytes(); }
+  std::uint64_t state_bytes() const override { return output_ ? output_->state_bytes() : 0; }
   BufferNeeds buffer_needs() const override { return output_ ? output_->buffer_needs() : BufferNeeds{}; }
   std::optional<IoStats> io_stats() const override;
   std::vector<std::string> plan_notes() const override;

@@ -28,7 +28,7 @@ class SignalQcWriter final : public Sink {
   void abandon() noexcept override;
   std::vector<Output> outputs() const override;
 
-  std::uint64_t state_bytes() const override { return io::OutputFile::state_bytes(); }
+  std::uint64_t state_bytes() const override { return output_ ? output_->state_bytes() : 0; }
   std::optional<IoStats> io_stats() const override;
 
  private:

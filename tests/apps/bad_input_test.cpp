@@ -177,8 +177,8 @@ TEST_F(BadInput, InputTruncatedWhileItIsRead) {
 
 TEST_F(BadInput, DeviceThatFailsToRead) {
   directory_.write("in.raw", std::string(1 << 20, 'x'));
-  const CommandResult result =
-      run(raw_reader("in.raw", "via = { block = \"64 KiB\", inject = \"eio\", inject_at = \"512 KiB\" }") + raw_writer());
+  const CommandResult result = run(
+      raw_reader("in.raw", "via = { block = \"64 KiB\", inject = \"eio\", inject_at = \"512 KiB\" }") + raw_writer());
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err_lines(), ElementsAre(EndsWith("Input/output error")));
   EXPECT_THAT(outputs(), IsEmpty());

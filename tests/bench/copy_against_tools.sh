@@ -3,13 +3,13 @@
 # from a cold cache and including the fsync; then reads it with millrace and with fio. Prints medians of MiB/s and of CPU
 # seconds per GiB, and the paired ratios to the fastest of the others. Tools that are not installed are left out.
 #
-#   tests/bench/copy_against_tools.sh [DIRECTORY] [REPEATS] [MIB]       default: a temporary directory, 5, 2048
+#   tests/bench/copy_against_tools.sh [REPEATS] [MIB]       default: 5, 2048; files go to $TMPDIR
 set -euo pipefail
 export LC_ALL=C
 millrace=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/build/millrace
-place=$(mktemp -d -p "${1:-${TMPDIR:-/tmp}}" millrace-copy.XXXXXX)
-repeats=${2:-5}
-mib=${3:-2048}
+place=$(mktemp -d -p "${TMPDIR:-/tmp}" millrace-copy.XXXXXX)
+repeats=${1:-5}
+mib=${2:-2048}
 trap 'rm -rf "$place"' EXIT
 cd "$place"
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "io/buffered_file.h"
-#include "io/dontcache_file.h"
 #include "io/direct_file.h"
+#include "io/dontcache_file.h"
 #include "io/faulty.h"
 #include "io/mapped_file.h"
 #include "io/open_file.h"

@@ -71,9 +71,7 @@ TEST(FileSystem, OfAMissingPathIsNotKnownAndDoesNotThrow) {
   EXPECT_EQ(facts.direct_memory_alignment, 0U);
 }
 
-TEST(FileSystem, WithoutANameIsItsNumber) {
-  EXPECT_EQ(file_system_of("/proc/self/status", {}).type, "0x9fa0");
-}
+TEST(FileSystem, WithoutANameIsItsNumber) { EXPECT_EQ(file_system_of("/proc/self/status", {}).type, "0x9fa0"); }
 
 TEST(FileSystem, KnowsATmpfs) {
   const test::SmallDisk disk(1U << 20);

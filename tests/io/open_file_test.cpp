@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string>
 
+#include "io/aligned_writer.h"
 #include "io/file_system.h"
 #include "pipeline/core/call_context.h"
 #include "tests/support/scripted_io.h"
@@ -118,6 +119,16 @@ TEST(OpenWriter, TheFaultIsInTheWriter) {
   const auto writer = open_writer(create_output(directory / "a"), directory / "a", via);
   EXPECT_EQ(error_of([&] { writer->write(0, bytes_of("abc")); })->offset(), 2U);
   EXPECT_EQ(test::contents_of(directory / "a"), "ab");
+}
+
+TEST(StateBytes, CoverTheStagingMemoryOfDirectWriters) {
+  WriteVia via;
+  EXPECT_EQ(state_bytes(via), 0U);
+  via.transport = "direct";
+  EXPECT_EQ(state_bytes(via), AlignedWriter::kStagingBytes);
+  via.transport = "uring_direct";
+  via.depth = 6;
+  EXPECT_EQ(state_bytes(via), 7 * AlignedWriter::kStagingBytes);
 }
 
 TEST(BufferNeeds, ADepthKeepsAllButOneBuffer) {

@@ -95,8 +95,8 @@ TEST(ReadVia, TakesEveryKeyOfAdvice) {
 }
 
 TEST(WriteVia, TakesEveryKeyOfThePageCache) {
-  const Options options =
-      with_via({{"write_behind", "8 MiB"}, {"preallocate", "1 GiB"}, {"drop_behind", true}, {"depth", std::int64_t{1}}});
+  const Options options = with_via(
+      {{"write_behind", "8 MiB"}, {"preallocate", "1 GiB"}, {"drop_behind", true}, {"depth", std::int64_t{1}}});
   const WriteVia via = write_via(options);
   EXPECT_EQ(via.write_behind_bytes, 8U << 20);
   EXPECT_EQ(via.preallocate_bytes, 1U << 30);
@@ -148,7 +148,8 @@ TEST(Via, RefusesWhatCannotBe) {
            {with_via({{"advice", "wilneed"}}), "is 'willneed' meant?"},
            {with_via({{"window", "1 MiB"}}), "'window' needs advice = \"willneed\""},
            {with_via({{"scope", "file"}, {"advice", "random"}}), "'scope' needs advice = \"willneed\""},
-           {with_via({{"scope", "file"}, {"advice", "willneed"}, {"step", "1 MiB"}}), "'step' needs scope = \"window\""},
+           {with_via({{"scope", "file"}, {"advice", "willneed"}, {"step", "1 MiB"}}),
+            "'step' needs scope = \"window\""},
            {with_via({{"advice", "willneed"}, {"window", "0 B"}}), "'window' must be at least 1 B"},
            {with_via({{"advice", "populate"}}), "needs transport = \"mmap\""},
            {with_via({{"fault", "consumer"}}), "'fault' needs transport = \"mmap\""}}) {

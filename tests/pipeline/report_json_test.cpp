@@ -41,9 +41,8 @@ TEST(ReportJson, HasEveryKeyOfTheSchema) {
                "environment", "stages", "links",  "closure_error", "verdict", "blame",  "phases",
                "stalls",      "cache",  "memory", "loss",          "series",  "outputs"});
   has(report["environment"], {"host", "kernel", "cpus", "memory_bytes", "millrace_version", "paths"});
-  has(report["environment"]["paths"][0],
-      {"path", "fs", "mount_options", "read_ahead_kb", "device", "max_sectors_kb", "rsize", "wsize",
-       "direct_memory_alignment", "direct_offset_alignment"});
+  has(report["environment"]["paths"][0], {"path", "fs", "mount_options", "read_ahead_kb", "device", "max_sectors_kb",
+                                          "rsize", "wsize", "direct_memory_alignment", "direct_offset_alignment"});
   const json& stage = report["stages"][0];
   has(stage, {"name", "type", "role", "slots", "chunks_in", "chunks_out", "bytes_in", "bytes_out", "time_s", "busy_s",
               "call_ns", "major_faults", "copies_bytes", "io"});
@@ -59,8 +58,8 @@ TEST(ReportJson, HasEveryKeyOfTheSchema) {
   has(report["blame"][0], {"waiting", "cause", "seconds"});
   has(report["phases"][0], {"kind", "start_s", "end_s", "verdict"});
   has(report["stalls"][0], {"stage", "state", "seconds", "at_s", "chunk", "cause"});
-  has(report["cache"], {"input_bytes", "resident_before_fraction", "resident_after_fraction", "evicted", "state",
-                        "device_read_bytes"});
+  has(report["cache"],
+      {"input_bytes", "resident_before_fraction", "resident_after_fraction", "evicted", "state", "device_read_bytes"});
   EXPECT_EQ(report["cache"]["state"], "cold");
   has(report["memory"],
       {"planned_bytes", "budget_bytes", "peak_rss_bytes", "allocations_after_warm_up", "bytes_copied_per_byte"});
