@@ -30,6 +30,42 @@ TEST(Buffer, DefaultIsEmptyAndNobodysSo) {
   buffer.release();
 }
 
+TEST(Buffer, NarrowShowsAPartAndKeepsTheBlock) {
+  CountingLender lender;
+  Buffer buffer = lender.lend(100);
+  const std::byte* const start = buffer.data();
+  buffer.narrow(10, 50);
+  EXPECT_EQ(buffer.data(), start + 10);
+  EXPECT_EQ(buffer.size(), 50U);
+  EXPECT_TRUE(buffer.unique());
+  EXPECT_EQ(buffer.capacity(), 90U + CountingLender::kSpare);
+  buffer.narrow(50, 0);
+  EXPECT_TRUE(buffer.empty());
+  EXPECT_EQ(lender.out(), 1);
+  EXPECT_THROW(buffer.narrow(0, 1), Error);
+  EXPECT_THROW(buffer.narrow(1, 0), Error);
+  buffer.release();
+  EXPECT_EQ(lender.out(), 0);
+}
+
+TEST(Buffer, ReadOnlyMemoryIsNobodysToWrite) {
+  CountingLender lender;
+  Buffer made = lender.lend(8);
+  BufferBlock block;
+  block.data = made.writable().data();
+  block.capacity = 8;
+  block.lender = &heap_lender();
+  block.users = 2;  // the test's own use keeps it from being given back
+  block.read_only = true;
+  Buffer buffer(&block, 8);
+  block.users = 1;
+  EXPECT_FALSE(buffer.unique()) << "though it has one user";
+  EXPECT_THROW(buffer.writable(), Error);
+  EXPECT_EQ(buffer.bytes().size(), 8U);
+  EXPECT_EQ(buffer.block(), &block);
+  block.users = 2;
+}
+
 TEST(Buffer, LastHandleGivesTheBlockBackOnce) {
   CountingLender lender;
   {

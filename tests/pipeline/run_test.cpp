@@ -76,6 +76,108 @@ TEST(Run, CarriesEveryChunkThroughInOrder) {
   expect_closed(outcome.report);
 }
 
+/// Refuses every chunk whose number is a multiple of three, and says so.
+class Refusing final : public Transform {
+ public:
+  ChunkType prepare(const ChunkType& input) override { return input; }
+  std::optional<Chunk> process(Chunk chunk) override {
+    if (number_in(chunk) % 3 != 0) return chunk;
+    ++refused_;
+    return std::nullopt;
+  }
+  bool parallel() const override { return true; }
+  Findings findings() const override {
+    return {{std::to_string(refused_) + " were odd"}, {{"odd", refused_}, {"never", 0}}};
+  }
+
+ private:
+  std::uint64_t refused_ = 0;
+};
+
+TEST(Run, RefusedChunksCountAsDroppedForTheirReason) {
+  for (const bool fan_out : {false, true}) {
+    Collected collected;
+    Collected beside;
+    PlanBuilder builder;
+    builder.stage("read", 1, {}, numbers(90))
+        .stage("judge", 2, {"read"}, [] { return std::make_unique<Refusing>(); })
+        .stage("write", 1, {"judge"}, collect(collected));
+    if (fan_out) builder.stage("beside", 1, {"judge"}, collect(beside));
+    const RunReport report = run(builder.build(), {}).report;
+    EXPECT_EQ(report.status, "ok");
+    EXPECT_EQ(collected.numbers.size(), 60U);
+    ASSERT_EQ(report.loss.dropped.size(), 1U);
+    EXPECT_EQ(report.loss.dropped.front().stage, "judge");
+    EXPECT_EQ(report.loss.dropped.front().reason, "odd");
+    EXPECT_EQ(report.loss.dropped.front().chunks, 30U);
+    EXPECT_EQ(report.loss.written, fan_out ? 120U : 60U);
+    expect_closed(report);
+    EXPECT_EQ(report.stages[1].findings.size(), 2U) << "a line of each slot";
+  }
+}
+
+/// Stages that say what they keep in flight.
+class DeepSource final : public Source {
+ public:
+  explicit DeepSource(BufferNeeds needs) : needs_(needs) {}
+  ChunkType prepare() override { return {DType::u8, "bytes", 64}; }
+  std::optional<Chunk> produce(std::uint64_t /*index*/) override { return std::nullopt; }
+  bool parallel() const override { return true; }
+  BufferNeeds buffer_needs() const override { return needs_; }
+
+ private:
+  BufferNeeds needs_;
+};
+
+class DeepSink final : public Sink {
+ public:
+  explicit DeepSink(BufferNeeds needs) : needs_(needs) {}
+  void prepare(const ChunkType& /*input*/) override {}
+  void consume(Chunk /*chunk*/) override {}
+  BufferNeeds buffer_needs() const override { return needs_; }
+
+ private:
+  BufferNeeds needs_;
+};
+
+class LendingPool final : public Pool {
+ public:
+  Buffer lend(std::size_t bytes) override { return heap_lender().lend(bytes); }
+  void take_back(BufferBlock& /*block*/) noexcept override {}  // its blocks are the heap lender's
+  std::uint64_t allocations() const override { return 0; }
+};
+
+/// What the pools of read -> work -> write are asked to hold.
+std::vector<PoolSpec> pools_for(BufferNeeds of_source, BufferNeeds of_sink) {
+  std::vector<PoolSpec> specs;
+  RunSettings settings;
+  settings.make_pool = [&specs](const PoolSpec& spec) {
+    specs.push_back(spec);
+    return std::make_unique<LendingPool>();
+  };
+  run(PlanBuilder()
+          .stage("read", 2, {}, [of_source] { return std::make_unique<DeepSource>(of_source); })
+          .stage("work", 1, {"read"}, pass())
+          .stage("write", 1, {"work"}, [of_sink] { return std::make_unique<DeepSink>(of_sink); })
+          .build(),
+      settings);
+  return specs;
+}
+
+TEST(Run, PoolsHaveRoomForWhatStagesKeepInFlight) {
+  const auto plain = pools_for({}, {});
+  ASSERT_EQ(plain.size(), 2U);
+  const auto source = pools_for({3, 100}, {});
+  EXPECT_EQ(source[0].buffers, plain[0].buffers + 6) << "three for each of two slots";
+  EXPECT_EQ(source[0].buffer_bytes, plain[0].buffer_bytes + 100);
+  EXPECT_EQ(source[1].buffers, plain[1].buffers);
+  EXPECT_EQ(source[1].buffer_bytes, plain[1].buffer_bytes);
+  // What works in place passes the source's buffers on, so the sink may keep those of either link.
+  const auto sink = pools_for({}, {5, 0});
+  EXPECT_EQ(sink[0].buffers, plain[0].buffers + 5);
+  EXPECT_EQ(sink[1].buffers, plain[1].buffers + 5);
+}
+
 struct Shape {
   std::uint32_t source_slots;
   std::uint32_t slots;
@@ -422,7 +524,7 @@ TEST(Run, AStageThatHangsIsNamedAndLeftBehind) {
   RunSettings settings;
   settings.on_notice = [&notices](const std::string& notice) { notices.push_back(notice); };
   const RunOutcome outcome = run(PlanBuilder()
-                                     .stall_timeout(std::chrono::milliseconds(50))
+                                     .stall_timeout(std::chrono::milliseconds(600))
                                      .stage("read", 1, {}, numbers(10))
                                      .stage("hang", 1, {"read"}, each([](Chunk chunk) {
                                               gate.wait();
