@@ -11,9 +11,7 @@
 namespace millrace {
 
 ChecksumWriter::ChecksumWriter(const Options& options)
-    : path_(
-          options.require<std::filesystem::path>("path", "side-car to write, named FILE.crc32c after the data's file")),
-      via_(io::write_via(options)) {
+    : FileSink(options, "side-car to write, named FILE.crc32c after the data's file") {
   const std::uint64_t piece = options.get<Bytes>("piece", Bytes{4096}, "bytes that one checksum covers").count;
   if (piece == 0 || piece > std::numeric_limits<std::uint32_t>::max()) {
     throw options.error_at("piece", "'piece' must be between 1 B and 4 GiB - 1 B");
@@ -21,10 +19,10 @@ ChecksumWriter::ChecksumWriter(const Options& options)
   piece_bytes_ = static_cast<std::uint32_t>(piece);
 }
 
-void ChecksumWriter::prepare(const ChunkType& /*input*/) { output_.emplace(path_, via_); }
+void ChecksumWriter::prepare(const ChunkType& /*input*/) { open(); }
 
 void ChecksumWriter::consume(Chunk chunk) {
-  if (output_->size() == 0) output_->append(io::checksum_header(piece_bytes_, 0));  // the length is known at the end
+  if (output().size() == 0) output().append(io::checksum_header(piece_bytes_, 0));  // the length is known at the end
   std::span<const std::byte> rest = chunk.bytes();
   while (!rest.empty()) {
     const auto part = rest.first(std::min<std::size_t>(rest.size(), piece_bytes_ - sum_bytes_));
@@ -39,36 +37,19 @@ void ChecksumWriter::consume(Chunk chunk) {
 void ChecksumWriter::end_piece() {
   std::array<std::byte, sizeof(sum_)> stored{};
   for (std::size_t i = 0; i < stored.size(); ++i) stored[i] = static_cast<std::byte>(sum_ >> (8 * i));
-  output_->append(stored);
+  output().append(stored);
   sum_ = 0;
   sum_bytes_ = 0;
 }
 
-void ChecksumWriter::finish(End end) {
+void ChecksumWriter::complete() {
   if (sum_bytes_ != 0) end_piece();
   const auto header = io::checksum_header(piece_bytes_, bytes_);
-  if (output_->size() == 0) {
-    output_->append(header);
+  if (output().size() == 0) {
+    output().append(header);
   } else {
-    output_->overwrite(0, header);
+    output().overwrite(0, header);
   }
-  output_->finish(end);
-}
-
-void ChecksumWriter::abandon() noexcept {
-  if (output_) output_->discard();
-}
-
-std::vector<Sink::Output> ChecksumWriter::outputs() const {
-  return output_ ? output_->outputs() : std::vector<Output>{};
-}
-
-std::optional<IoStats> ChecksumWriter::io_stats() const {
-  return output_ ? std::optional(output_->stats()) : std::nullopt;
-}
-
-std::vector<std::string> ChecksumWriter::plan_notes() const {
-  return output_ ? output_->plan_notes() : std::vector<std::string>{};
 }
 
 }  // namespace millrace

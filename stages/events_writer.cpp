@@ -49,16 +49,14 @@ std::uint64_t whole_samples(float length) {
 
 }  // namespace
 
-EventsWriter::EventsWriter(const Options& options)
-    : path_(options.require<std::filesystem::path>("path", "file to write; appears when it is complete")),
-      via_(io::write_via(options)) {}
+EventsWriter::EventsWriter(const Options& options) : FileSink(options, "file to write; appears when it is complete") {}
 
 void EventsWriter::prepare(const ChunkType& input) {
   input.require("events").require(DType::f32);
-  output_.emplace(path_, via_);
+  open();
   text_.resize(kTextBytes);
   text_size_ = 0;
-  output_->append("read_id\tevent\tstart\tlength\tmean\tstdv\n");
+  output().append("read_id\tevent\tstart\tlength\tmean\tstdv\n");
 }
 
 void EventsWriter::consume(Chunk chunk) {
@@ -75,22 +73,9 @@ void EventsWriter::consume(Chunk chunk) {
   }
 }
 
-void EventsWriter::finish(End end) {
-  flush();
-  output_->finish(end);
-}
+void EventsWriter::complete() { flush(); }
 
-void EventsWriter::abandon() noexcept {
-  if (output_) output_->discard();
-}
-
-std::vector<Sink::Output> EventsWriter::outputs() const { return output_ ? output_->outputs() : std::vector<Output>{}; }
-
-std::uint64_t EventsWriter::state_bytes() const { return (output_ ? output_->state_bytes() : 0) + text_.capacity(); }
-
-std::optional<IoStats> EventsWriter::io_stats() const {
-  return output_ ? std::optional(output_->stats()) : std::nullopt;
-}
+std::uint64_t EventsWriter::state_bytes() const { return FileSink::state_bytes() + text_.capacity(); }
 
 void EventsWriter::write_rows(std::string_view read_id, std::span<const float> events) {
   const std::size_t row_bytes = read_id.size() + kRowBytesWithoutId;
@@ -109,7 +94,7 @@ void EventsWriter::write_rows(std::string_view read_id, std::span<const float> e
 }
 
 void EventsWriter::flush() {
-  output_->append(std::string_view(text_.data(), text_size_));
+  output().append(std::string_view(text_.data(), text_size_));
   text_size_ = 0;
 }
 

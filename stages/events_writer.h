@@ -1,15 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "io/open_file.h"
-#include "io/output_file.h"
 #include "pipeline/core/stage.h"
+#include "stages/file_sink.h"
 
 namespace millrace {
 
@@ -25,27 +22,21 @@ namespace millrace {
 /// sequence number>" when it has none. A read without events has no row.
 ///
 /// Errors: a read_id with a tab or a line break; a length that is not a whole number of samples.
-class EventsWriter final : public Sink {
+class EventsWriter final : public FileSink {
  public:
   explicit EventsWriter(const Options& options);
 
   void prepare(const ChunkType& input) override;
   void consume(Chunk chunk) override;
-  void finish(End end) override;
-  void abandon() noexcept override;
-  std::vector<Output> outputs() const override;
 
   std::uint64_t state_bytes() const override;
-  std::optional<IoStats> io_stats() const override;
 
  private:
+  void complete() override;
   void write_rows(std::string_view read_id, std::span<const float> events);
   void flush();
 
-  std::filesystem::path path_;
-  io::WriteVia via_;
-  std::optional<io::OutputFile> output_;  // from prepare() on
-  std::vector<char> text_;                // rows not handed to output_ yet
+  std::vector<char> text_;  // rows not handed to the file yet
   std::size_t text_size_ = 0;
 };
 

@@ -60,16 +60,15 @@ struct SignalQcWriter::Hash {
 };
 
 SignalQcWriter::SignalQcWriter(const Options& options)
-    : path_(options.require<std::filesystem::path>("path", "TSV file to write; appears when it is complete")),
-      via_(io::write_via(options)) {}
+    : FileSink(options, "TSV file to write; appears when it is complete") {}
 
 SignalQcWriter::~SignalQcWriter() = default;
 
 void SignalQcWriter::prepare(const ChunkType& input) {
   input.require(DType::i16).require("signal");
   hash_ = std::make_unique<Hash>();
-  output_.emplace(path_, via_);
-  output_->append(kHeader);
+  open();
+  output().append(kHeader);
 }
 
 void SignalQcWriter::consume(Chunk chunk) {
@@ -82,21 +81,7 @@ void SignalQcWriter::consume(Chunk chunk) {
                  summary.max);
   for (const unsigned char byte : hash_->of(chunk.bytes())) fmt::format_to(std::back_inserter(row_), "{:02x}", byte);
   row_ += '\n';
-  output_->append(row_);
-}
-
-void SignalQcWriter::finish(End end) { output_->finish(end); }
-
-void SignalQcWriter::abandon() noexcept {
-  if (output_) output_->discard();
-}
-
-std::vector<Sink::Output> SignalQcWriter::outputs() const {
-  return output_ ? output_->outputs() : std::vector<Output>{};
-}
-
-std::optional<IoStats> SignalQcWriter::io_stats() const {
-  return output_ ? std::optional(output_->stats()) : std::nullopt;
+  output().append(row_);
 }
 
 }  // namespace millrace
