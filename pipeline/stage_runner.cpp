@@ -76,6 +76,9 @@ BusyTally StageRunner::run(Firing& firing, Sink::End end) {
   context.tally = {};
   processed_ = 0;
 
+  // Touching the memory of a mapped file may wait for its device, whatever the fault is called.
+  const BufferBlock* const block = firing.inputs.empty() ? nullptr : firing.inputs.front().buffer().block();
+  const bool mapped = block != nullptr && block->read_only;
   const bool sampled = worth_sampling();
   const ThreadUsage before = sampled ? clock_.thread_usage() : ThreadUsage{};
   const std::int64_t start_ns = clock_.now_ns();
@@ -104,7 +107,7 @@ BusyTally StageRunner::run(Firing& firing, Sink::End end) {
     tally.sampled_delay_ns = after.run_delay_ns - before.run_delay_ns;
     tally.sampled_io_wait_ns = tally.io_wait_ns;
     tally.major_faults = static_cast<std::uint64_t>(after.major_faults - before.major_faults);
-    if (tally.major_faults != 0) {
+    if (tally.major_faults != 0 || (mapped && after.minor_faults != before.minor_faults)) {
       // A wait that nothing else explains, in a turn that had to fetch pages from the disk, was for the disk.
       const std::int64_t explained = tally.sampled_cpu_ns + tally.sampled_delay_ns + tally.sampled_io_wait_ns;
       tally.sampled_fault_wait_ns = std::max<std::int64_t>(wall_ns - explained, 0);

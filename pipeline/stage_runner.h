@@ -21,7 +21,7 @@ struct BusyTally {
   std::int64_t sampled_cpu_ns = 0;
   std::int64_t sampled_delay_ns = 0;
   std::int64_t sampled_io_wait_ns = 0;
-  std::int64_t sampled_fault_wait_ns = 0;  ///< unexplained waiting in turns with major page faults
+  std::int64_t sampled_fault_wait_ns = 0;  ///< unexplained waiting in turns that fetched pages of files
   std::uint64_t turns = 0;
   std::uint64_t calls = 0;
   std::uint64_t samples = 0;

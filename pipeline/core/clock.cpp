@@ -89,7 +89,7 @@ class MonotonicClock final : public Clock {
     thread_local const SchedstatFile schedstat;
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);
-    return {thread_cpu_ns(), schedstat.run_delay_ns(), usage.ru_majflt};
+    return {thread_cpu_ns(), schedstat.run_delay_ns(), usage.ru_majflt, usage.ru_minflt};
   }
 
   std::int64_t thread_cpu_ns() override { return read_clock(CLOCK_THREAD_CPUTIME_ID); }

@@ -11,7 +11,10 @@ struct ThreadUsage {
   std::int64_t cpu_ns = 0;  ///< CLOCK_THREAD_CPUTIME_ID
   std::int64_t run_delay_ns =
       0;  ///< runnable but not running: second field of /proc/thread-self/schedstat; 0 without it
-  std::int64_t major_faults = 0;  ///< getrusage(RUSAGE_THREAD)
+  std::int64_t major_faults = 0;  ///< getrusage(RUSAGE_THREAD): pages that had to be asked for
+  /// The same: pages that were there, or on their way. Linux counts the wait for a page that read-ahead has asked for
+  /// already as one of these.
+  std::int64_t minor_faults = 0;
 };
 
 /// Time, as the engine and the I/O decorators see it. Threads: all functions from any thread.
