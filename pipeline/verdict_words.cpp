@@ -182,6 +182,11 @@ std::vector<std::string> pacing_evidence(const Analysis& analysis, std::size_t i
   add_waiters(out, analysis, index);
   out.push_back(own_time(analysis, index, kind));
   add_other_load(out, analysis, index);
+  if (kind == "io-read" && analysis.stage(index).role == Role::transform)
+    out.push_back(
+        fmt::format("{} fetches the pages of a mapped file itself, by touching them first; the reader would do "
+                    "it beside that with fault = \"reader\", or with another transport.",
+                    analysis.name(index)));
   if (kind == "source-paced")
     if (const auto ceiling = ceiling_without(analysis, index); ceiling.speed_up > 0)
       out.push_back(fmt::format("Head-room: the stages after it could take {:.2f}x this rate.", ceiling.speed_up));
@@ -260,7 +265,7 @@ std::vector<std::string> cannot_help_pacing(const Analysis& analysis, std::size_
     out.push_back(fmt::format("any setting of this pipeline: {} was {}, so it never had to wait for the pipeline", name,
                               how_often("blocked", shares.blocked)));
   add_slots(out, analysis, index);
-  add_reading(out, analysis, index);
+  if (kind != "io-read") add_reading(out, analysis, index);  // a transform that waits for pages of a map reads itself
   add_writing(out, analysis, index);
   if (kind == "compute" && shares.busy >= kPacingShare && analysis.cores_used >= 0.95 * analysis.input->cores)
     out.push_back(fmt::format("more slots for {}: all {} cores are in use", name, analysis.input->cores));

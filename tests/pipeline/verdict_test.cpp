@@ -16,6 +16,7 @@ using test::input_of;
 using test::Scenario;
 using test::Shares;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr Role kSource = Role::source;
 constexpr Role kTransform = Role::transform;
@@ -112,7 +113,8 @@ std::vector<Row> io_rows() {
        {{source(.03, .07, .03, 0, .87), stage("encode", .2, .15, 0, .64, .01), sink(.03, .89, 0, .02)}}},
       {"a transform that reads through a map",
        "io-read:decode",
-       {{source(.01, 0, 0, 0, .99), {"decode", kTransform, .2, .78, 0, 0, .01, .01, 0, 1}, sink(.1, 0, 0, .9)}}},
+       {{source(.01, 0, 0, 0, .99), {"decode", kTransform, .2, .78, 0, 0, .01, .01, 0, 1}, sink(.1, 0, 0, .9)}},
+       {"decode fetches the pages of a mapped file itself", "fault = \"reader\""}},
       {"io that waits for cores more than it works",
        "io-read:read",
        {{source(.10, .30, .58, 0, .02), stage("f", .1, .3, .6, 0, 0), sink(.05, 0, 0, .9)}},
@@ -421,6 +423,15 @@ TEST(Judge, NamesTheBottleneckOfEveryRow) {
     }
     EXPECT_THAT(verdict.rule, HasSubstr(row.key == "none" ? "nothing to judge" : "confidence: " + verdict.confidence));
     EXPECT_FALSE(verdict.evidence.empty());
+  }
+}
+
+TEST(Judge, NeverRulesOutReadingForAStageThatWaitsForItsInputsFile) {
+  for (const auto& row : all_rows()) {
+    if (!row.key.starts_with("io-read")) continue;
+    for (const auto& change : judge(input_of(row.run)).cannot_help) {
+      EXPECT_THAT(change, Not(HasSubstr("read setting"))) << row.what;
+    }
   }
 }
 
