@@ -28,11 +28,14 @@ constexpr double kOne = 1 << kFractionBits;
 constexpr std::uint64_t kMaxReadBases = 4'000'000;  // longer reads have been seen; they need no simulating
 
 /// What a stream of random numbers is for; the number of the read is above it.
-enum Purpose : std::uint64_t { kPlace, kCircumstances, kDwell, kNoise, kPurposes };
+enum class Purpose : std::uint64_t { place, circumstances, dwell, noise };
+constexpr std::uint64_t kPurposes = 4;
 constexpr std::uint64_t kGenomeStream = ~std::uint64_t{0};
 constexpr std::uint64_t kUnknownBaseStream = kGenomeStream - 1;
 
-std::uint64_t stream_of(std::uint64_t number, Purpose purpose) { return number * kPurposes + purpose; }
+std::uint64_t stream_of(std::uint64_t number, Purpose purpose) {
+  return number * kPurposes + static_cast<std::uint64_t>(purpose);
+}
 
 /// Uniform below `bound`, with a bias of bound / 2^64.
 std::uint64_t below(std::uint64_t random, std::uint64_t bound) { return random % bound; }
@@ -82,6 +85,7 @@ void check_options(const GenerateNanopore& options, unsigned k) {
 
 std::vector<std::string> nanopore_profiles() {
   std::vector<std::string> names;
+  names.reserve(kProfiles.size());
   for (const auto& profile : kProfiles) names.emplace_back(profile.name);
   return names;
 }
@@ -148,7 +152,7 @@ void NanoporeSimulator::make(std::uint64_t number, SimulatedRead& read) const {
 
 void NanoporeSimulator::choose_bases(std::uint64_t number, SimulatedRead& read) const {
   const auto random = [&](std::uint64_t counter) {
-    return counter_random(options_.seed, stream_of(number, kPlace), counter);
+    return counter_random(options_.seed, stream_of(number, Purpose::place), counter);
   };
   // Gamma of shape 2: the sum of two exponentials.
   const double product = (1 - uniform(random(0))) * (1 - uniform(random(1)));
@@ -171,7 +175,7 @@ void NanoporeSimulator::choose_bases(std::uint64_t number, SimulatedRead& read) 
 
 void NanoporeSimulator::choose_circumstances(std::uint64_t number, SimulatedRead& read) const {
   const auto random = [&](std::uint64_t counter) {
-    return counter_random(options_.seed, stream_of(number, kCircumstances), counter);
+    return counter_random(options_.seed, stream_of(number, Purpose::circumstances), counter);
   };
   constexpr double kMedianBefore = 215;
   constexpr double kMedianBeforeStdv = 12;
@@ -192,8 +196,8 @@ std::int64_t NanoporeSimulator::dwell(std::uint64_t random) const {
 }
 
 void NanoporeSimulator::draw_signal(std::uint64_t number, SimulatedRead& read) const {
-  const std::uint64_t dwell_stream = stream_of(number, kDwell);
-  const std::uint64_t noise_stream = stream_of(number, kNoise);
+  const std::uint64_t dwell_stream = stream_of(number, Purpose::dwell);
+  const std::uint64_t noise_stream = stream_of(number, Purpose::noise);
   const std::uint64_t last_index = levels_.size() - 1;
   const std::int64_t offset = std::llround(read.offset * kOne);
   read.samples.clear();

@@ -143,7 +143,7 @@ void settle_with(Via& via, const Probe& probe, const std::filesystem::path& plac
                  Probe (*const Transport::*try_it)(const std::filesystem::path&)) {
   if (probe.works) {
     if (!probe.reason.empty())
-      add_warning(via.warnings, "via: '" + via.transport + "' works here, but " + probe.reason);
+      add_warning(via.warnings, "via: '" + via.transport + "': " + probe.reason);
     return;
   }
   const std::string refusal =

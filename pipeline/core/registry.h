@@ -38,11 +38,11 @@ class Registry {
   /// Error (kind config) when the type is taken.
   template <typename T>
   void add(const std::string& type, const std::string& summary = "") {
-    constexpr Role role = std::is_base_of_v<Source, T>      ? Role::source
-                          : std::is_base_of_v<Transform, T> ? Role::transform
-                                                            : Role::sink;
-    static_assert(role != Role::sink || std::is_base_of_v<Sink, T>, "a stage is a Source, a Transform or a Sink");
-    add_entry(type, {role, summary, provider_,
+    constexpr Role kRole = std::is_base_of_v<Source, T>      ? Role::source
+                           : std::is_base_of_v<Transform, T> ? Role::transform
+                                                             : Role::sink;
+    static_assert(kRole != Role::sink || std::is_base_of_v<Sink, T>, "a stage is a Source, a Transform or a Sink");
+    add_entry(type, {kRole, summary, provider_,
                      [](const Options& options) -> std::unique_ptr<Stage> { return std::make_unique<T>(options); }});
   }
 
