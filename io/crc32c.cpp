@@ -11,7 +11,7 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) {
   std::uint32_t state = ~before;
   while (!bytes.empty()) {
     const std::size_t length = std::min(bytes.size(), kMostAtOnce);
-    // ISA-L takes a pointer to what it only reads without const.
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): ISA-L only reads, but its pointer is not const
     auto* const data = const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(bytes.data()));
     state = ::crc32_iscsi(data, static_cast<int>(length), state);
     bytes = bytes.subspan(length);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -59,7 +60,7 @@ class SignalDecoder {
   struct Inflater;
   std::unique_ptr<Inflater> inflater_;
   VbzDecoder vbz_;
-  std::vector<std::byte> scratch_[2];
+  std::array<std::vector<std::byte>, 2> scratch_;
 };
 
 }  // namespace millrace::io

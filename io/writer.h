@@ -24,6 +24,7 @@ class Writer {
 
   /// As write(), but may return before the bytes are written and then keeps a handle on them. What fails later is
   /// thrown by the next call. By default it writes at once.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): writers that finish later keep the handle
   virtual void submit(std::uint64_t offset, Buffer buffer) { write(offset, buffer.bytes()); }
 
   /// Everything written and submitted is in the file, which is exactly as long as its last byte demands.

@@ -29,7 +29,7 @@ auto on_behalf_of(const StageSpec& spec, const Call& call) {
 
 ChunkType prepare_source(const StagePlan& stage) {
   auto& first = dynamic_cast<Source&>(*stage.instances.front());
-  const ChunkType type = first.prepare();
+  ChunkType type = first.prepare();
   for (std::size_t i = 1; i < stage.instances.size(); ++i) {
     auto& further = dynamic_cast<Source&>(*stage.instances[i]);
     if (!further.prepare_like(first)) further.prepare();

@@ -16,7 +16,8 @@ SlotCounts classify(std::uint32_t slots, std::uint32_t busy, std::uint64_t input
   return counts;
 }
 
-WaitLedger::WaitLedger(std::vector<std::uint32_t> slots_by_stage, std::vector<LinkEnds> links, std::int64_t start_ns)
+WaitLedger::WaitLedger(const std::vector<std::uint32_t>& slots_by_stage, const std::vector<LinkEnds>& links,
+                       std::int64_t start_ns)
     : blame_since_ns_(start_ns), latest_ns_(start_ns) {
   for (const std::uint32_t slots : slots_by_stage) {
     StageEntry entry;

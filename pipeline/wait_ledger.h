@@ -60,7 +60,8 @@ class WaitLedger {
   };
 
   /// All slots are starved until set() says otherwise.
-  WaitLedger(std::vector<std::uint32_t> slots_by_stage, std::vector<LinkEnds> links, std::int64_t start_ns);
+  WaitLedger(const std::vector<std::uint32_t>& slots_by_stage, const std::vector<LinkEnds>& links,
+             std::int64_t start_ns);
 
   /// From `at_ns` on, `stage` is in `state`. Cheap when nothing changed. `chunk`: number of the stage's next chunk.
   void set(std::size_t stage, std::int64_t at_ns, const State& state, std::uint64_t chunk);

@@ -20,4 +20,5 @@
 
 /// Weak: every file of a plugin defines it, the linker keeps one.
 extern "C" [[gnu::weak, gnu::visibility("default")]] const char millrace_abi_tag[];
+// NOLINTNEXTLINE(misc-definitions-in-headers): weak, and the same in every file
 const char millrace_abi_tag[] = MILLRACE_ABI_TAG;
