@@ -120,6 +120,7 @@ class Graph {
   void call_workers(bool put_off, Errands& errands);
   void leave(Errands& errands);
   BusySplit split(std::size_t stage, std::int64_t busy_ns) const { return split_busy(busy_ns, stages_[stage].tally); }
+  bool is_in_a_call(std::size_t stage) const { return flow_.ledger().state(stage).counts.busy != 0; }
   StageReport stage_report(std::size_t stage, std::int64_t end_ns) const;
   LinkReport link_report(std::size_t link, std::int64_t end_ns) const;
   void add_blame(RunReport& report, std::int64_t end_ns) const;

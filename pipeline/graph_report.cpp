@@ -139,9 +139,8 @@ StageReport Graph::stage_report(std::size_t index, std::int64_t end_ns) const {
   report.bytes_out = counters.bytes_out;
   report.time = flow_.ledger().times(index, end_ns);
   // Of a call that never came back nobody knows what it did: it is off the CPU for an unexplained reason.
-  const std::int64_t unknown_ns = flow_.ledger().state(index).counts.busy == 0
-                                      ? 0
-                                      : std::max<std::int64_t>(report.time.busy_ns - stage.tally.wall_ns, 0);
+  const std::int64_t unknown_ns =
+      is_in_a_call(index) ? std::max<std::int64_t>(report.time.busy_ns - stage.tally.wall_ns, 0) : 0;
   report.busy = split(index, report.time.busy_ns - unknown_ns);
   report.busy.other_wait_ns += unknown_ns;
   Histogram calls;
@@ -153,6 +152,7 @@ StageReport Graph::stage_report(std::size_t index, std::int64_t end_ns) const {
   report.cpu_sampled_every = static_cast<std::uint32_t>(
       stage.tally.sampled_calls == 0 ? stage.tally.calls
                                      : (stage.tally.calls + stage.tally.sampled_calls / 2) / stage.tally.sampled_calls);
+  if (is_in_a_call(index)) return report;  // left behind: its objects are still in the hands of its threads
   for (const auto& instance : plan.instances) {
     add_io(report.io, instance->io_stats());
     const Findings found = instance->findings();
@@ -219,7 +219,7 @@ void Graph::add_loss(RunReport& report) const {
     const FlowState::StageShape& shape = flow_.shape(i);
     // Fan-out, splitting and merging change the number of chunks on their way: what a stage adds counts as read, what
     // it takes in without passing on counts as written.
-    const std::uint64_t refused = add_refused(plan_.stages[i], loss);
+    const std::uint64_t refused = is_in_a_call(i) ? 0 : add_refused(plan_.stages[i], loss);
     const std::uint64_t delivered = counters.chunks_out * shape.outputs.size() + refused;
     if (delivered > counters.processed) loss.read += delivered - counters.processed;
     if (counters.processed > delivered) loss.written += counters.processed - delivered;
