@@ -143,16 +143,16 @@ StageReport Graph::stage_report(std::size_t index, std::int64_t end_ns) const {
       is_in_a_call(index) ? std::max<std::int64_t>(report.time.busy_ns - stage.tally.wall_ns, 0) : 0;
   report.busy = split(index, report.time.busy_ns - unknown_ns);
   report.busy.other_wait_ns += unknown_ns;
-  Histogram calls;
-  for (const StageRunner& runner : stage.runners) calls.add(runner.call_times());
-  report.call = {calls.count(), calls.quantile_ns(0.5), calls.quantile_ns(0.9), calls.quantile_ns(0.99),
-                 calls.max_ns()};
   report.major_faults = stage.tally.major_faults;
   report.copied_bytes = stage.tally.copied_bytes;
   report.cpu_sampled_every = static_cast<std::uint32_t>(
       stage.tally.sampled_calls == 0 ? stage.tally.calls
                                      : (stage.tally.calls + stage.tally.sampled_calls / 2) / stage.tally.sampled_calls);
-  if (is_in_a_call(index)) return report;  // left behind: its objects are still in the hands of its threads
+  if (is_in_a_call(index)) return report;  // left behind: all that is its own is still in the hands of its threads
+  Histogram calls;
+  for (const StageRunner& runner : stage.runners) calls.add(runner.call_times());
+  report.call = {calls.count(), calls.quantile_ns(0.5), calls.quantile_ns(0.9), calls.quantile_ns(0.99),
+                 calls.max_ns()};
   for (const auto& instance : plan.instances) {
     add_io(report.io, instance->io_stats());
     const Findings found = instance->findings();
