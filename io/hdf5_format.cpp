@@ -31,9 +31,9 @@ std::mutex& library_lock() {
 class Library {
  public:
   Library() : lock_(library_lock()) {
-    hbool_t thread_safe = 0;
+    hbool_t thread_safe = false;
     if (H5open() < 0 || H5is_library_threadsafe(&thread_safe) < 0) throw Error("the HDF5 library cannot start");
-    if (thread_safe == 0) throw Error("this HDF5 library is not thread-safe; millrace needs Debian's serial build");
+    if (!thread_safe) throw Error("this HDF5 library is not thread-safe; millrace needs Debian's serial build");
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
     H5PLset_loading_state(0);
   }
@@ -110,7 +110,7 @@ Handle open_existing(const std::filesystem::path& path) {
   Handle access = checked(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, path, "cannot make file properties");
   H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG);
   // Locks would refuse files on media that have none, and reading needs none.
-  H5Pset_file_locking(access.id(), 0, 1);
+  H5Pset_file_locking(access.id(), false, true);
   return checked(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose, path, "cannot open as HDF5");
 }
 

@@ -25,6 +25,7 @@ namespace {
 
 using Place = LiveTemporary::Place;
 
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler can reach nothing else
 constinit std::atomic<Place*> first_place{nullptr};
 
 Place& take_place() {

@@ -137,6 +137,7 @@ class MappedReader::Views final : public Lender, public std::enable_shared_from_
   Buffer lend(std::size_t /*bytes*/) override { throw Error("a mapped file has no memory to lend"); }
 
   void take_back(BufferBlock& block) noexcept override {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-static-cast-downcast): it lends Views only
     auto& view = static_cast<View&>(block);
     const auto lender_lives = std::move(view.lender_lives);  // to the end of this call
     // A page that is mapped stays in the page cache, whatever the kernel is told about the file.

@@ -19,7 +19,7 @@ namespace millrace::io {
 
 /// How calls that name a place in a file go: the transport's name for the report, and flags of preadv2(2), pwritev2(2).
 struct PositionedAccess {
-  const char* transport;
+  const char* transport = "";
   int flags = 0;  ///< RWF_...
 };
 

@@ -142,8 +142,7 @@ template <typename Via>
 void settle_with(Via& via, const Probe& probe, const std::filesystem::path& place,
                  Probe (*const Transport::*try_it)(const std::filesystem::path&)) {
   if (probe.works) {
-    if (!probe.reason.empty())
-      add_warning(via.warnings, "via: '" + via.transport + "': " + probe.reason);
+    if (!probe.reason.empty()) add_warning(via.warnings, "via: '" + via.transport + "': " + probe.reason);
     return;
   }
   const std::string refusal =

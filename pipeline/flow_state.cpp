@@ -17,12 +17,14 @@ std::size_t reorder_window(std::uint32_t slots) { return std::max<std::size_t>(1
 
 std::vector<std::uint32_t> slots_of(const std::vector<FlowState::StageShape>& stages) {
   std::vector<std::uint32_t> slots;
+  slots.reserve(stages.size());
   for (const auto& stage : stages) slots.push_back(stage.slots);
   return slots;
 }
 
 std::vector<WaitLedger::LinkEnds> ends_of(const std::vector<FlowState::LinkShape>& links) {
   std::vector<WaitLedger::LinkEnds> ends;
+  ends.reserve(links.size());
   for (const auto& link : links) ends.push_back({link.from, link.to});
   return ends;
 }
@@ -231,7 +233,7 @@ Firing* FlowState::claim_call(StageEntry& stage, std::uint32_t slot, std::uint32
   } else if (!stage.slot_free[slot]) {
     return nullptr;
   }
-  std::uint64_t count = std::min<std::uint64_t>({most, kMaxBatch, look.inputs, look.credits});
+  auto count = std::min<std::uint64_t>({most, kMaxBatch, look.inputs, look.credits});
   if (stage.shape.splits) count = std::min<std::uint64_t>(count, 1);
   if (stage.shape.slots > 1) count = std::min(count, std::max<std::uint64_t>(1, look.inputs / stage.shape.slots));
   for (const std::size_t link : stage.shape.outputs) {

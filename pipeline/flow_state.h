@@ -83,8 +83,9 @@ class FlowState {
   std::size_t words() const { return fireable_.size(); }
 
   static constexpr std::uint32_t kAnySlot = static_cast<std::uint32_t>(-1);
-  /// A turn for `stage` with at most `most` chunks, or null. `slot`: only for this slot (threads that are a slot).
-  Firing* claim(std::size_t stage, std::uint32_t slot, std::uint32_t most, std::int64_t now_ns);
+  /// A turn for stage number `index` with at most `most` chunks, or null. `slot`: only for this slot (threads that are
+  /// a slot).
+  Firing* claim(std::size_t index, std::uint32_t slot, std::uint32_t most, std::int64_t now_ns);
   /// Outside the lock, after claim(): moves the inputs into the firing, if claim() did not do it.
   void take_inputs(Firing& firing);
   /// Outside the lock, before complete(): moves the outputs into the ring where that is safe, numbers them.
@@ -106,7 +107,7 @@ class FlowState {
   bool all_ended() const { return ended_stages_ == stages_.size(); }
   /// True when the links around the stage are at least half on the side that lets it work: half full before it, half
   /// empty behind it.
-  bool worth_waking(std::size_t stage) const;
+  bool worth_waking(std::size_t index) const;
   /// Idle slots with a turn waiting for them.
   std::uint32_t ready(std::size_t stage) const { return ledger_.state(stage).counts.ready; }
 
@@ -176,20 +177,20 @@ class FlowState {
   Firing* claim_call(StageEntry& stage, std::uint32_t slot, std::uint32_t most, const Outlook& outlook,
                      std::int64_t now_ns);
   std::uint32_t claim_inputs(StageEntry& stage, Firing& firing, std::uint64_t most, std::int64_t now_ns);
-  void take_slot(StageEntry& stage, std::uint32_t slot);
+  static void take_slot(StageEntry& stage, std::uint32_t slot);
   void reserve(const StageEntry& stage, std::uint64_t chunks, std::int64_t now_ns);
   void release(const StageEntry& stage, std::uint64_t chunks, std::int64_t now_ns);
 
   void complete_turn(StageEntry& stage, Firing& firing, bool continues, std::int64_t now_ns);
   void park(StageEntry& stage, Firing& firing, bool continues);
   void commit_parked(StageEntry& stage, std::int64_t now_ns);
-  void commit(StageEntry& stage, std::vector<Chunk>& outputs, std::vector<std::uint64_t>& bytes, bool pushed,
+  void commit(StageEntry& stage, std::vector<Chunk>& outputs, std::vector<std::uint64_t>& sizes, bool pushed,
               std::int64_t now_ns);
-  void enter(std::size_t link, Chunk* chunk, std::uint64_t bytes, std::int64_t now_ns);
-  void discard_outputs(StageEntry& stage, std::vector<Chunk>& outputs, std::vector<std::uint64_t>& bytes);
-  void settle_end(std::size_t stage);
-  void refresh(std::size_t stage, std::int64_t now_ns);
-  void refresh_neighbours(std::size_t stage, std::int64_t now_ns);
+  void enter(std::size_t index, Chunk* chunk, std::uint64_t bytes, std::int64_t now_ns);
+  void discard_outputs(StageEntry& stage, std::vector<Chunk>& outputs, std::vector<std::uint64_t>& sizes);
+  void settle_end(std::size_t index);
+  void refresh(std::size_t index, std::int64_t now_ns);
+  void refresh_neighbours(std::size_t index, std::int64_t now_ns);
 
   std::vector<StageEntry> stages_;
   std::vector<LinkEntry> links_;

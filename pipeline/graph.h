@@ -121,8 +121,8 @@ class Graph {
   void leave(Errands& errands);
   BusySplit split(std::size_t stage, std::int64_t busy_ns) const { return split_busy(busy_ns, stages_[stage].tally); }
   bool is_in_a_call(std::size_t stage) const { return flow_.ledger().state(stage).counts.busy != 0; }
-  StageReport stage_report(std::size_t stage, std::int64_t end_ns) const;
-  LinkReport link_report(std::size_t link, std::int64_t end_ns) const;
+  StageReport stage_report(std::size_t index, std::int64_t end_ns) const;
+  LinkReport link_report(std::size_t index, std::int64_t end_ns) const;
   void add_blame(RunReport& report, std::int64_t end_ns) const;
   void add_stalls(RunReport& report) const;
   void add_loss(RunReport& report) const;

@@ -16,7 +16,7 @@ namespace millrace {
 namespace {
 
 /// Bytes between the pieces of a read that are read along rather than leaving them out and copying the pieces together.
-std::uint64_t tolerated_gaps(std::uint64_t bytes) { return std::max<std::uint64_t>(64 * 1024, bytes / 8); }
+std::uint64_t tolerated_gaps(std::uint64_t bytes) { return std::max<std::uint64_t>(64UL * 1024, bytes / 8); }
 
 /// How a read is fetched.
 struct Fetch {

@@ -73,8 +73,9 @@ void Buffer::give_back() noexcept {
 }
 
 Lender& heap_lender() {
-  static auto* const lender = new HeapLender;  // lives as long as any buffer may
-  return *lender;
+  // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): lives as long as any buffer may
+  static auto* const kLender = new HeapLender;
+  return *kLender;
 }
 
 }  // namespace millrace
