@@ -222,6 +222,8 @@ WriteVia write_via(const Options& options) {
                                              "buffered: writeback is started after every so many bytes; 0 B = never")
                                   .count;
   require_with(via, "write_behind", transport.name == "buffered", "transport = \"buffered\"");
+  // Who lets the kernel decide when data goes to the device gets just that.
+  if (result.fsync == Fsync::never && !via.has("write_behind")) result.write_behind_bytes = 0;
   result.preallocate_bytes =
       via.get<Bytes>("preallocate", {}, "room on the device is asked for in steps of this; 0 B = never").count;
   result.drop_behind = via.get<bool>("drop_behind", false, "let the page cache forget what is on the device");

@@ -99,6 +99,8 @@ TEST(WriteVia, TakesEveryKeyOfThePageCache) {
       {{"write_behind", "8 MiB"}, {"preallocate", "1 GiB"}, {"drop_behind", true}, {"depth", std::int64_t{1}}});
   const WriteVia via = write_via(options);
   EXPECT_EQ(via.write_behind_bytes, 8U << 20);
+  EXPECT_EQ(write_via(with_via({{"fsync", "never"}})).write_behind_bytes, 0U) << "the kernel decides";
+  EXPECT_EQ(write_via(with_via({{"fsync", "never"}, {"write_behind", "8 MiB"}})).write_behind_bytes, 8U << 20);
   EXPECT_EQ(via.preallocate_bytes, 1U << 30);
   EXPECT_TRUE(via.drop_behind);
   EXPECT_EQ(via.depth, 1U);
