@@ -1,9 +1,7 @@
 #include "io/mapped_file.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/file_system.h"
 #include "io/positioned_file.h"
 #include "io/transfer.h"
 #include "io/unnamed_file.h"
@@ -47,38 +46,19 @@ int advise_memory(std::span<const std::byte> memory, int advice) {
   }
 }
 
-/// File systems whose pages come from elsewhere: a page fault asks for a small piece and waits for it (linux_io g3).
-std::string slow_place(int file) {
-  struct Remote {
-    long magic;
-    const char* name;
-  };
-  constexpr std::array<Remote, 11> kRemote{{{NFS_SUPER_MAGIC, "NFS"},
-                                            {SMB_SUPER_MAGIC, "SMB"},
-                                            {0xFF534D42, "CIFS"},
-                                            {0xFE534D42, "SMB"},
-                                            {FUSE_SUPER_MAGIC, "FUSE"},
-                                            {CEPH_SUPER_MAGIC, "Ceph"},
-                                            {V9FS_MAGIC, "9P"},
-                                            {AFS_SUPER_MAGIC, "AFS"},
-                                            {CODA_SUPER_MAGIC, "Coda"},
-                                            {0x0BD00BD0, "Lustre"},
-                                            {0x47504653, "GPFS"}}};
-  struct statfs status {};
-  if (::fstatfs(file, &status) != 0) return {};
-  const auto* const found = std::find_if(kRemote.begin(), kRemote.end(), [&status](const Remote& remote) {
-    return remote.magic == static_cast<long>(status.f_type & 0xFFFFFFFF);
-  });
-  if (found == kRemote.end()) return {};
-  return std::string("mapped files are fetched and written in small pieces on ") + found->name +
+/// Where pages come from elsewhere a fault asks for a small piece and waits for it (linux_io g3).
+std::string slow_place(const std::filesystem::path& path) {
+  const FileSystem facts = file_system_of(path);
+  if (!facts.is_network() && !facts.is_fuse()) return {};
+  return "mapped files are fetched and written in small pieces on " + facts.type +
          ", where 'buffered' is usually faster";
 }
 
-Probe probe_map(int file, int protection) {
+Probe probe_map(int file, int protection, const std::filesystem::path& place) {
   void* const memory = ::mmap(nullptr, kPage, protection, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) return {false, system_error("files cannot be mapped here", errno).message()};
   ::munmap(memory, kPage);
-  return {true, slow_place(file)};
+  return {true, slow_place(place)};
 }
 
 }  // namespace
@@ -292,7 +272,7 @@ void MappedReader::require_there(Extent extent) const {
 }
 
 Probe MappedReader::probe(const std::filesystem::path& file) try {
-  return probe_map(open_input(file).get(), PROT_READ);
+  return probe_map(open_input(file).get(), PROT_READ, file);
 } catch (const Error& error) {
   return {false, error.message()};
 }
@@ -406,7 +386,7 @@ void MappedWriter::sync() {
 IoStats MappedWriter::stats() const { return stats_; }
 
 Probe MappedWriter::probe(const std::filesystem::path& directory) try {
-  return probe_map(open_scratch(directory).get(), PROT_READ | PROT_WRITE);
+  return probe_map(open_scratch(directory).get(), PROT_READ | PROT_WRITE, directory);
 } catch (const Error& error) {
   return {false, error.message()};
 }

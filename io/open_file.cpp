@@ -100,11 +100,15 @@ std::unique_ptr<Writer> open_writer(FileDescriptor file, const std::filesystem::
 
 BufferNeeds buffer_needs(const ReadVia& via) {
   const Transport& transport = transport_of(via.transport);
-  return {depth_of(via.depth, transport.read_depth) - 1, transport.read_padding_bytes};
+  // A map shows the file and loans nothing.
+  const std::uint32_t loans = is_mapped(via) ? 1 : depth_of(via.depth, transport.read_depth);
+  return {loans - 1, transport.read_padding_bytes};
 }
 
 BufferNeeds buffer_needs(const WriteVia& via) {
-  return {depth_of(via.depth, transport_of(via.transport).write_depth) - 1, 0};
+  const Transport& transport = transport_of(via.transport);
+  const bool queues = transport.write_depth > 1;  // a fallback may not, whatever the depth
+  return {queues ? depth_of(via.depth, transport.write_depth) - 1 : 0, 0};
 }
 
 std::uint64_t state_bytes(const WriteVia& via) {

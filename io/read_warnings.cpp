@@ -52,10 +52,6 @@ std::vector<std::string> read_warnings(const ReadVia& via, const FileSystem& fac
     }
     return out;
   }
-  if (via.transport == "mmap" && (facts.is_network() || facts.is_fuse())) {
-    out.push_back("via: mmap on " + facts.type +
-                  " fetches in requests no larger than the kernel's read-ahead; those of 'buffered' may be larger");
-  }
   if (via.advice.kind == Kind::willneed) add_willneed(out, via.advice, facts, largest_file_bytes);
   return out;
 }

@@ -72,10 +72,9 @@ const Transport& read_transport(const Options& via, Via& result) {
 
 constexpr std::uint32_t kMostDepth = 1024;
 
-std::uint32_t read_depth(const Options& via, std::uint32_t usual, const std::string& what) {
+std::uint32_t read_depth(const Options& via, const std::string& what) {
   const auto depth = via.get<std::uint32_t>("depth", 0, what + " in flight; 0 = what suits the transport");
   if (depth > kMostDepth) throw via.error_at("depth", "'depth' must be at most " + std::to_string(kMostDepth));
-  if (via.has("depth") && depth == 0 && usual == 0) throw via.error_at("depth", "'depth' must be at least 1");
   return depth;
 }
 
@@ -192,7 +191,7 @@ ReadVia read_via(const Options& options) {
   const Transport& transport = read_transport(via, result);
   result.block_bytes = via.get<Bytes>("block", Bytes{result.block_bytes}, "preferred length of one read").count;
   if (result.block_bytes == 0) throw via.error_at("block", "'block' must be at least 1 B");
-  result.depth = read_depth(via, transport.read_depth, "reads");
+  result.depth = read_depth(via, "reads");
   result.advice = read_advice(via, transport);
   result.drop_behind = via.get<bool>("drop_behind", false, "let the page cache forget what was read");
   require_with(via, "drop_behind", transport.cached || !result.drop_behind, "a transport that uses the page cache");
@@ -209,7 +208,8 @@ WriteVia write_via(const Options& options) {
   const Options via = options.table("via");
   WriteVia result;
   const Transport& transport = read_transport(via, result);
-  result.depth = read_depth(via, transport.write_depth, "writes");
+  result.depth = read_depth(via, "writes");
+  require_with(via, "depth", transport.write_depth > 1 || result.depth <= 1, "a transport with a queue of writes");
   constexpr std::array<Named<Fsync>, 3> kFsync{
       {{"never", Fsync::never}, {"close", Fsync::close}, {"interval", Fsync::interval}}};
   result.fsync = choice<Fsync>(via, "fsync", "close", "when data is forced to the device", kFsync);

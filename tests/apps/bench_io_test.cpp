@@ -73,6 +73,7 @@ TEST(BenchIo, RefusesPlacesAndNumbersThatCannotBe) {
            {{place, "--bytes", "1000TiB"}, "are free; --bytes makes them smaller"},
            {{place, "--bytes", "0B"}, "cannot be 0"},
            {{place, "--repeats", "0"}, "must be at least 1"},
+           {{place, "--seconds", "0"}, "must be at least 1"},
            {{place, "--op", "reed"}, "--op is read, write or copy"}}) {
     std::vector<std::string> all{"bench", "io"};
     all.insert(all.end(), arguments.begin(), arguments.end());

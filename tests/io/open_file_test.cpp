@@ -136,6 +136,13 @@ TEST(BufferNeeds, ADepthKeepsAllButOneBuffer) {
   EXPECT_EQ(buffer_needs(via).held, 0U);
   via.depth = 8;
   EXPECT_EQ(buffer_needs(via).held, 7U);
+  via.transport = "mmap";
+  EXPECT_EQ(buffer_needs(via).held, 0U) << "a map loans nothing";
+  WriteVia out;
+  out.depth = 4;
+  EXPECT_EQ(buffer_needs(out).held, 0U) << "buffered has no queue of writes";
+  out.transport = "uring_direct";
+  EXPECT_EQ(buffer_needs(out).held, 3U);
 }
 
 }  // namespace

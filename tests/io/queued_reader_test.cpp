@@ -275,7 +275,7 @@ TEST(QueuedReader, IsWhatADepthMeansForATransportWithoutAQueue) {
     via.depth = 4;
     const auto reader = open_reader(path, via);
     EXPECT_EQ(reader->lookahead().reads, 3U);
-    EXPECT_EQ(buffer_needs(via).held, 3U);
+    EXPECT_EQ(buffer_needs(via).held, std::string(transport) == "mmap" ? 0U : 3U);
     reader->announce({0, 4});
     reader->announce({4, 4});
     EXPECT_EQ(text_of(reader->read({0, 4})), "0123");

@@ -77,14 +77,5 @@ TEST(ReadWarnings, TellOfFilesInMemory) {
   EXPECT_THAT(warnings(willneed(16 * kMiB, 8 * kMiB), of_type("tmpfs")), ElementsAre(HasSubstr("do nothing")));
 }
 
-TEST(ReadWarnings, TellOfMapsOnNetworks) {
-  ReadVia via;
-  via.transport = "mmap";
-  for (const char* type : {"nfs4", "fuse", "lustre"}) {
-    EXPECT_THAT(warnings(via, of_type(type)), ElementsAre(HasSubstr(std::string("mmap on ") + type)));
-  }
-  EXPECT_THAT(warnings(via, disk()), IsEmpty());
-}
-
 }  // namespace
 }  // namespace millrace::io

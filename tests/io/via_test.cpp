@@ -146,6 +146,10 @@ TEST(Via, RefusesWhatCannotBe) {
                 write_via(with_via({{"fsync_bytes", "1 B"}}));
               })->message(),
               HasSubstr("needs fsync = \"interval\""));
+  EXPECT_THAT(error_of([] {
+                write_via(with_via({{"transport", "direct"}, {"depth", std::int64_t{4}}}));
+              })->message(),
+              HasSubstr("'depth' needs a transport with a queue of writes"));
   for (const auto& [options, message] : std::vector<std::pair<Options, std::string>>{
            {with_via({{"advice", "wilneed"}}), "is 'willneed' meant?"},
            {with_via({{"window", "1 MiB"}}), "'window' needs advice = \"willneed\""},
