@@ -34,6 +34,7 @@ build_packages=(
   cmake ninja-build g++ ccache pkg-config
   libtbb-dev libboost-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
   libhdf5-dev libzstd-dev liblz4-dev libdeflate-dev libstreamvbyte-dev libssl-dev libisal-dev liburing-dev
+  libflatbuffers-dev flatbuffers-compiler libhts-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
 # The tests' slow file system, and file systems to test on. Tests skip what is missing.

@@ -21,9 +21,11 @@ using testing::IsEmpty;
 const std::map<std::string, std::vector<std::string>> kAllowed = {
     {"pipeline/core", {"pipeline/core"}},
     {"pipeline", {"pipeline", "pipeline/core"}},
+    {"pipeline/experiment", {"pipeline/experiment", "pipeline", "pipeline/core"}},
+    {"pipeline/replay", {"pipeline/replay", "pipeline", "pipeline/core"}},
     {"io", {"io", "pipeline/core"}},
     {"stages", {"stages", "io", "pipeline/core"}},
-    {"apps", {"apps", "stages", "io", "pipeline", "pipeline/core"}},
+    {"apps", {"apps", "stages", "io", "pipeline/experiment", "pipeline/replay", "pipeline", "pipeline/core"}},
     {"include", {"pipeline/core"}},
 };
 

@@ -23,7 +23,7 @@ std::vector<SourceFile> files_where(Predicate keep) {
 
 bool is_library(const SourceFile& file) {
   const std::string room = file.room();
-  return room == "pipeline/core" || room == "pipeline" || room == "io" || room == "stages";
+  return room.starts_with("pipeline") || room == "io" || room == "stages";
 }
 
 TEST(Laws, OnlyAppsPrint) {

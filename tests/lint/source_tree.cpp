@@ -38,7 +38,9 @@ bool contains_word(const std::string& text, std::string_view word) {
 }  // namespace
 
 std::string SourceFile::room() const {
-  if (path.starts_with("pipeline/core/")) return "pipeline/core";
+  for (const char* const inner : {"pipeline/core", "pipeline/experiment", "pipeline/replay"}) {
+    if (path.starts_with(std::string(inner) + "/")) return inner;
+  }
   const auto slash = path.find('/');
   return slash == std::string::npos ? "" : path.substr(0, slash);
 }
