@@ -13,6 +13,7 @@
 #include "apps/bench_link.h"
 #include "apps/commands.h"
 #include "apps/exit_code.h"
+#include "apps/explain.h"
 #include "apps/inspect.h"
 #include "apps/terminal.h"
 #include "apps/version.h"
@@ -143,6 +144,34 @@ void add_report(CLI::App& app, Action& action) {
   command.add_option("OTHER", arguments->other, "A second one to compare it with")->type_name("");
   command.add_flag("--explain", arguments->explain, "Print the rule behind the verdict, with its thresholds");
   command.callback([arguments, &action] { action = [arguments] { return report_command(*arguments); }; });
+}
+
+void add_explain(CLI::App& app, Action& action) {
+  CLI::App& command = *app.add_subcommand("explain", "Find the bottleneck by experiment: one resource free at a time");
+  command.footer(
+      std::string("Example:\n"
+                  "  millrace explain configs/experiments/truth_io_read.toml --seconds 2\n"
+                  "\n"
+                  "Runs the config as it is, with its input from memory, with its results given at once, with its "
+                  "outputs\n"
+                  "forgotten, each several times in random order; says what limits it, and whether the verdict of the\n"
+                  "report agrees. No output of the pipeline stays behind.\n"
+                  "\n") +
+      kSetFooter);
+  const auto arguments = std::make_shared<ExplainArguments>();
+  command.add_option("CONFIG", arguments->config, "The pipeline, a TOML file")->required()->type_name("");
+  add_overrides(command, arguments->overrides);
+  add_plugins(command, arguments->plugins);
+  add_count(command, "--repeats", arguments->repeats, "Runs of each kind");
+  add_count(command, "--seconds", arguments->seconds, "Most time of one run; its sources then stop");
+  command
+      .add_option("--cache", arguments->cache,
+                  "Inputs before every run: auto (cold stays cold, warm warm), cold, warm, as-is")
+      ->check(CLI::IsMember({"auto", "cold", "warm", "as-is"}))
+      ->type_name("STATE");
+  add_count(command, "--seed", arguments->seed, "Seed of the order");
+  command.add_option("--json", arguments->json, "Write the ladder to this file, as JSON")->type_name("FILE");
+  command.callback([arguments, &action] { action = [arguments] { return explain_command(*arguments); }; });
 }
 
 void add_inspect(CLI::App& app, Action& action) {
@@ -302,6 +331,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_check(app, action);
   add_stages(app, action);
   add_report(app, action);
+  add_explain(app, action);
   add_inspect(app, action);
   add_generate(app, action);
   add_bench(app, action);
