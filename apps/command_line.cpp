@@ -107,7 +107,13 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
       ->check(CLI::IsMember({"auto", "plain", "off"}))
       ->type_name("MODE");
   command.add_flag("--explain", arguments->explain, "Print the rule behind the verdict, with its thresholds");
-  command.callback([arguments, &action] { action = [arguments] { return run_command(*arguments); }; });
+  command.add_flag("--record", arguments->record,
+                   "Keep every turn of every stage in the report, for `millrace explain`");
+  command.callback([arguments, &action] {
+    if (arguments->record && arguments->report.empty())
+      throw CLI::ValidationError("--record", "the record is part of the report: give --report too");
+    action = [arguments] { return run_command(*arguments); };
+  });
 }
 
 void add_check(CLI::App& app, Action& action) {

@@ -21,6 +21,7 @@ struct RunArguments {
   std::filesystem::path report;  ///< empty = none
   ProgressMode progress = ProgressMode::automatic;
   bool explain = false;
+  bool record = false;               ///< keep every turn in the report, for `explain`
   std::vector<std::string> command;  ///< the command line, for the report
 };
 

@@ -50,11 +50,12 @@ Paths input_files(const Plan& plan) {
   return result;
 }
 
-RunOutcome run_shown(Plan plan, RunControl& control, ProgressMode mode) {
-  ProgressDisplay display(mode);
+RunOutcome run_shown(Plan plan, RunControl& control, const RunArguments& arguments) {
+  ProgressDisplay display(arguments.progress);
   RunSettings settings;
   settings.make_pool = make_link_pool;
   settings.control = &control;
+  settings.record = arguments.record;
   settings.on_progress = [&display](const Progress& progress) { display.update(progress); };
   settings.on_notice = [&display](const std::string& message) { display.notice(message); };
   return run(std::move(plan), settings);
@@ -80,6 +81,9 @@ void add_cache(RunOutcome& outcome, const Before& before, const Paths& inputs) {
 
 void add_surroundings(RunReport& report, const RunArguments& arguments, const Paths& inputs) {
   report.command = arguments.command;
+  report.config_file = std::filesystem::absolute(arguments.config).lexically_normal().string();
+  report.overrides = arguments.overrides;
+  for (const auto& plugin : arguments.plugins) report.plugins.push_back(std::filesystem::absolute(plugin).string());
   Paths paths = inputs;
   for (const auto& output : report.outputs) paths.emplace_back(output.path);
   report.environment = describe_environment(paths);
@@ -169,7 +173,7 @@ int run_command(const RunArguments& arguments) {
 
   const Paths inputs = input_files(*plan);
   const Before before(inputs);
-  RunOutcome outcome = run_shown(std::move(*plan), control, arguments.progress);
+  RunOutcome outcome = run_shown(std::move(*plan), control, arguments);
   add_cache(outcome, before, inputs);
   add_surroundings(outcome.report, arguments, inputs);
   int code = kRunFailed;

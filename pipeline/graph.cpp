@@ -13,14 +13,9 @@
 namespace millrace {
 namespace {
 
-/// A turn should last about this long when its calls are shorter: enough to hide the cost of taking the lock (0.1 us)
-/// and of passing cache lines between cores, less than one wake-up of a sleeping thread (6 us) in added latency.
-constexpr std::int64_t kTurnNs = 4'000;
 /// A worker whose turn is expected to end within this time will look after ready stages itself: waking another one
 /// would take as long.
 constexpr std::int64_t kSoonBackNs = 10'000;
-/// How a past long call counts: its memory fades by this fraction per turn.
-constexpr std::int64_t kExpectedDecay = 16;
 /// Wake-ups may be put off for this long by somebody who is in the middle of short turns: the sleeper then finds more
 /// than one chunk, and one wake-up (2 us for the waker, 6 us until the sleeper runs) serves them all.
 constexpr std::int64_t kPutOffNs = 10'000;
@@ -75,7 +70,7 @@ Graph::Graph(Plan& plan, const RunSettings& settings, Clock& clock)
     : plan_(plan), clock_(clock), start_ns_(clock.now_ns()), flow_(make_flow()) {
   last_progress_ns_ = start_ns_;
   make_pools(settings);
-  make_stages();
+  make_stages(settings.record);
 }
 
 Graph::~Graph() = default;
@@ -132,7 +127,7 @@ std::uint64_t Graph::most_out(std::size_t link) const {
   return buffers;
 }
 
-void Graph::make_stages() {
+void Graph::make_stages(bool record) {
   stages_.resize(plan_.stages.size());
   parked_stages_.assign(flow_.words(), 0);
   transforms_.assign(flow_.words(), 0);
@@ -140,8 +135,10 @@ void Graph::make_stages() {
     StagePlan& stage = plan_.stages[i];
     Lender* const lender = stage.outputs.empty() ? nullptr : pools_[stage.outputs.front()].get();
     for (auto& instance : stage.instances) {
-      stages_[i].runners.emplace_back(*instance, stage.role, lender, clock_, stop_.get_token());
+      stages_[i].runners.emplace_back(*instance, stage.role, lender, clock_, stop_.get_token(),
+                                      record ? StageRunner::kSampleEveryRecordedNs : StageRunner::kSampleEveryNs);
     }
+    if (record) stages_[i].recorder = std::make_unique<TurnRecorder>(start_ns_);
     if (stage.role == Role::transform) {
       transforms_[i / 64] |= std::uint64_t{1} << (i % 64);
       continue;
@@ -206,12 +203,13 @@ void Graph::run_own_thread(OwnThread& self) {
       wait_for_signal(self);
       lock.lock();
       now_ns = clock_.now_ns();
+      if (const auto& recorder = stages_[self.stage].recorder) recorder->add_wake(now_ns - self.woken_ns);
       continue;
     }
     const bool last = firing->kind == Firing::Kind::finish;
-    now_ns = execute(*firing, tally, error);
+    const std::int64_t claimed_ns = std::exchange(now_ns, execute(*firing, tally, error));
     lock.lock();
-    conclude(*firing, tally, error, now_ns, errands);
+    conclude(*firing, tally, error, claimed_ns, now_ns, errands);
     if (last) break;  // the other slots of this sink must not be kept waiting by one that has no turn any more
   }
   leave(errands);
@@ -234,17 +232,21 @@ void Graph::work(std::size_t stage) {
   std::unique_lock lock(mutex_);
   --workers_starting_;
   std::int64_t now_ns = clock_.now_ns();
+  if (!workers_called_ns_.empty()) {
+    stages_[stage].recorder->add_wake(now_ns - workers_called_ns_.front());
+    workers_called_ns_.pop_front();
+  }
   while (Firing* const firing = next_for_worker(stage, now_ns)) {
     stage = firing->stage;
-    const bool soon_back = stages_[stage].expected_ns * firing->count < kSoonBackNs;
+    const bool soon_back = stages_[stage].forecast.expected_ns() * firing->count < kSoonBackNs;
     workers_soon_back_ += soon_back ? 1 : 0;
     find_errands(firing, now_ns, errands);
     lock.unlock();
     run_errands(errands);
-    now_ns = execute(*firing, tally, error);
+    const std::int64_t claimed_ns = std::exchange(now_ns, execute(*firing, tally, error));
     lock.lock();
     workers_soon_back_ -= soon_back ? 1 : 0;
-    conclude(*firing, tally, error, now_ns, errands);
+    conclude(*firing, tally, error, claimed_ns, now_ns, errands);
   }
   --workers_active_;
   leave(errands);
@@ -278,12 +280,6 @@ Firing* Graph::claim_from_sink(std::size_t first, std::int64_t now_ns) {
   return nullptr;
 }
 
-std::uint32_t Graph::batch_for(std::size_t stage) const {
-  const std::int64_t expected_ns = stages_[stage].expected_ns;
-  if (expected_ns == 0) return 1;
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(kTurnNs / expected_ns, 1, kMaxBatch));
-}
-
 // --- one turn ------------------------------------------------------------------------------------------------------
 
 std::int64_t Graph::execute(Firing& firing, BusyTally& tally, std::optional<Error>& error) {
@@ -303,8 +299,8 @@ std::int64_t Graph::execute(Firing& firing, BusyTally& tally, std::optional<Erro
   }
 }
 
-void Graph::conclude(Firing& firing, const BusyTally& tally, const std::optional<Error>& error, std::int64_t now_ns,
-                     Errands& errands) {
+void Graph::conclude(Firing& firing, const BusyTally& tally, const std::optional<Error>& error, std::int64_t claimed_ns,
+                     std::int64_t now_ns, Errands& errands) {
   StageEntry& stage = stages_[firing.stage];
   last_progress_ns_.store(now_ns, std::memory_order_relaxed);
   if (error) {
@@ -313,8 +309,8 @@ void Graph::conclude(Firing& firing, const BusyTally& tally, const std::optional
     return;
   }
   stage.tally.add(tally);
-  const auto call_ns = std::max<std::int64_t>(tally.wall_ns / static_cast<std::int64_t>(tally.calls), 1);
-  stage.expected_ns = std::max(call_ns, stage.expected_ns - stage.expected_ns / kExpectedDecay);
+  stage.forecast.note(tally.wall_ns, tally.calls);
+  if (stage.recorder) stage.recorder->add(firing, tally, claimed_ns, now_ns);
   flow_.complete(firing, now_ns);
 }
 
@@ -330,24 +326,24 @@ void Graph::leave(Errands& errands) {
 void Graph::find_errands(const Firing* next, std::int64_t now_ns, Errands& errands) {
   flow_.settle(now_ns);
   if (stopped_) {
-    for (std::size_t i = 0; i < stages_.size(); ++i) wake_parked(i, plan_.stages[i].slots(), errands);
+    for (std::size_t i = 0; i < stages_.size(); ++i) wake_parked(i, plan_.stages[i].slots(), now_ns, errands);
     return;
   }
   const bool put_off = may_put_off(next, now_ns);
-  wake_fireable(put_off, errands);
-  call_workers(put_off, errands);
+  wake_fireable(put_off, now_ns, errands);
+  call_workers(put_off, now_ns, errands);
   if (flow_.ended_stages() != ended_seen_) {
     ended_seen_ = flow_.ended_stages();
     for (std::size_t i = 0; i < stages_.size(); ++i) {
-      if (flow_.ended(i)) wake_parked(i, plan_.stages[i].slots(), errands);
+      if (flow_.ended(i)) wake_parked(i, plan_.stages[i].slots(), now_ns, errands);
     }
   }
 }
 
 /// Whoever goes on with a short turn will be back here soon, and may leave sleepers asleep until then.
 bool Graph::may_put_off(const Firing* next, std::int64_t now_ns) {
-  if (next == nullptr || stages_[next->stage].expected_ns == 0 ||
-      stages_[next->stage].expected_ns * next->count >= kSoonBackNs) {
+  if (next == nullptr || stages_[next->stage].forecast.expected_ns() == 0 ||
+      stages_[next->stage].forecast.expected_ns() * next->count >= kSoonBackNs) {
     put_off_since_ns_ = 0;
     return false;
   }
@@ -357,23 +353,24 @@ bool Graph::may_put_off(const Firing* next, std::int64_t now_ns) {
   return false;
 }
 
-void Graph::wake_fireable(bool put_off, Errands& errands) {
+void Graph::wake_fireable(bool put_off, std::int64_t now_ns, Errands& errands) {
   for (std::size_t word = 0; word < flow_.words(); ++word) {
     std::uint64_t candidates = flow_.fireable(word) & parked_stages_[word];
     while (candidates != 0) {
       const std::size_t stage = word * 64 + static_cast<std::size_t>(std::countr_zero(candidates));
       candidates &= candidates - 1;
-      if (!put_off || flow_.worth_waking(stage)) wake_parked(stage, flow_.ready(stage), errands);
+      if (!put_off || flow_.worth_waking(stage)) wake_parked(stage, flow_.ready(stage), now_ns, errands);
     }
   }
 }
 
-void Graph::wake_parked(std::size_t index, std::uint32_t most, Errands& errands) {
+void Graph::wake_parked(std::size_t index, std::uint32_t most, std::int64_t now_ns, Errands& errands) {
   StageEntry& stage = stages_[index];
   for (std::size_t i = stage.first_thread; most != 0 && stage.threads_parked != 0; ++i) {
     OwnThread& own = threads_[i];
     if (!own.parked) continue;
     own.parked = false;
+    own.woken_ns = now_ns;
     --stage.threads_parked;
     --most;
     errands.wake.push_back(&own);
@@ -381,7 +378,7 @@ void Graph::wake_parked(std::size_t index, std::uint32_t most, Errands& errands)
   if (stage.threads_parked == 0) parked_stages_[index / 64] &= ~(std::uint64_t{1} << (index % 64));
 }
 
-void Graph::call_workers(bool put_off, Errands& errands) {
+void Graph::call_workers(bool put_off, std::int64_t now_ns, Errands& errands) {
   std::uint32_t turns = 0;
   std::int64_t backlog_ns = 0;
   std::size_t nearest_sink = 0;
@@ -394,7 +391,8 @@ void Graph::call_workers(bool put_off, Errands& errands) {
       const std::uint32_t ready = flow_.ready(stage);
       turns += ready;
       // A stage that never ran yet may take any time.
-      backlog_ns += ready * (stages_[stage].expected_ns == 0 ? kSoonBackNs : stages_[stage].expected_ns);
+      backlog_ns +=
+          ready * (stages_[stage].forecast.expected_ns() == 0 ? kSoonBackNs : stages_[stage].forecast.expected_ns());
       pressing = pressing || flow_.worth_waking(stage);
       nearest_sink = stage;
     }
@@ -407,6 +405,7 @@ void Graph::call_workers(bool put_off, Errands& errands) {
     ++workers_starting_;
     ++inside_;
     errands.fire.push_back(nearest_sink);
+    if (stages_[nearest_sink].recorder) workers_called_ns_.push_back(now_ns);
   }
 }
 

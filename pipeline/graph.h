@@ -14,12 +14,14 @@
 #include <vector>
 
 #include "pipeline/adaptive_mutex.h"
+#include "pipeline/call_forecast.h"
 #include "pipeline/core/error.h"
 #include "pipeline/flow_state.h"
 #include "pipeline/plan.h"
 #include "pipeline/report.h"
 #include "pipeline/run.h"
 #include "pipeline/stage_runner.h"
+#include "pipeline/turn_recorder.h"
 #include "pipeline/worker_arena.h"
 
 namespace millrace {
@@ -76,12 +78,14 @@ class Graph {
     std::size_t stage = 0;
     std::uint32_t slot = 0;
     std::atomic<int> signal{0};
-    bool parked = false;  // under the lock
+    bool parked = false;        // under the lock
+    std::int64_t woken_ns = 0;  // likewise
   };
   struct StageEntry {
     std::vector<StageRunner> runners;  // by slot
     BusyTally tally;                   // under the lock
-    std::int64_t expected_ns = 0;      // of one call, smoothed; 0 = none ended yet
+    CallForecast forecast;
+    std::unique_ptr<TurnRecorder> recorder;  // under the lock; null unless the run is recorded
     std::uint32_t threads_parked = 0;
     std::size_t first_thread = 0;  // into threads_: the stage's slots in order, for sources and sinks
   };
@@ -97,7 +101,7 @@ class Graph {
   void make_pools(const RunSettings& settings);
   static std::uint64_t held_by(const StagePlan& stage);
   std::uint64_t most_out(std::size_t link) const;
-  void make_stages();
+  void make_stages(bool record);
 
   void give_up_threads(std::size_t count);
   void run_own_thread(OwnThread& self);
@@ -105,23 +109,25 @@ class Graph {
   Firing* next_for_worker(std::size_t latest, std::int64_t now_ns);
   Firing* claim(std::size_t stage, std::int64_t now_ns);
   Firing* claim_from_sink(std::size_t first, std::int64_t now_ns);
-  std::uint32_t batch_for(std::size_t stage) const;
+  std::uint32_t batch_for(std::size_t stage) const { return stages_[stage].forecast.batch(); }
   /// Outside the lock: the calls of a turn. Returns when they ended.
   std::int64_t execute(Firing& firing, BusyTally& tally, std::optional<Error>& error);
   // Under the lock:
-  void conclude(Firing& firing, const BusyTally& tally, const std::optional<Error>& error, std::int64_t now_ns,
-                Errands& errands);
+  /// `claimed_ns`, `now_ns`: when the turn was claimed, and when its last call ended.
+  void conclude(Firing& firing, const BusyTally& tally, const std::optional<Error>& error, std::int64_t claimed_ns,
+                std::int64_t now_ns, Errands& errands);
   void stop_locked(const Error* failure, Errands& errands);
   /// `next`: the turn that the caller goes on with, or null when it will sleep or leave.
   void find_errands(const Firing* next, std::int64_t now_ns, Errands& errands);
   bool may_put_off(const Firing* next, std::int64_t now_ns);
-  void wake_fireable(bool put_off, Errands& errands);
-  void wake_parked(std::size_t stage, std::uint32_t most, Errands& errands);
-  void call_workers(bool put_off, Errands& errands);
+  void wake_fireable(bool put_off, std::int64_t now_ns, Errands& errands);
+  void wake_parked(std::size_t stage, std::uint32_t most, std::int64_t now_ns, Errands& errands);
+  void call_workers(bool put_off, std::int64_t now_ns, Errands& errands);
   void leave(Errands& errands);
   BusySplit split(std::size_t stage, std::int64_t busy_ns) const { return split_busy(busy_ns, stages_[stage].tally); }
   bool is_in_a_call(std::size_t stage) const { return flow_.ledger().state(stage).counts.busy != 0; }
   StageReport stage_report(std::size_t index, std::int64_t end_ns) const;
+  StageRecord stage_record(std::size_t index) const;
   LinkReport link_report(std::size_t index, std::int64_t end_ns) const;
   void add_blame(RunReport& report, std::int64_t end_ns) const;
   void add_stalls(RunReport& report) const;
@@ -145,10 +151,11 @@ class Graph {
   std::vector<std::uint64_t> parked_stages_;  // bit per stage with a parked thread of its own
   std::vector<std::uint64_t> transforms_;     // bit per transform; constant
   std::size_t ended_seen_ = 0;
-  std::uint32_t workers_active_ = 0;     // asked for and not left yet
-  std::uint32_t workers_starting_ = 0;   // of these, not arrived yet
-  std::uint32_t workers_soon_back_ = 0;  // of these, in a turn that is expected to be short
-  std::int64_t put_off_since_ns_ = 0;    // since when a wake-up is being put off; 0 = none is
+  std::uint32_t workers_active_ = 0;            // asked for and not left yet
+  std::uint32_t workers_starting_ = 0;          // of these, not arrived yet
+  std::uint32_t workers_soon_back_ = 0;         // of these, in a turn that is expected to be short
+  std::int64_t put_off_since_ns_ = 0;           // since when a wake-up is being put off; 0 = none is
+  std::deque<std::int64_t> workers_called_ns_;  // when the starting ones were, oldest first; only for a record
   bool stopped_ = false;
   std::optional<Error> failure_;
   std::size_t inside_ = 0;  // own threads and workers that have not left

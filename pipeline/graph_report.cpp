@@ -149,6 +149,7 @@ StageReport Graph::stage_report(std::size_t index, std::int64_t end_ns) const {
       stage.tally.sampled_calls == 0 ? stage.tally.calls
                                      : (stage.tally.calls + stage.tally.sampled_calls / 2) / stage.tally.sampled_calls);
   if (is_in_a_call(index)) return report;  // left behind: all that is its own is still in the hands of its threads
+  if (stage.recorder) report.record = stage_record(index);
   Histogram calls;
   for (const StageRunner& runner : stage.runners) calls.add(runner.call_times());
   report.call = {calls.count(), calls.quantile_ns(0.5), calls.quantile_ns(0.9), calls.quantile_ns(0.99),
@@ -159,6 +160,18 @@ StageReport Graph::stage_report(std::size_t index, std::int64_t end_ns) const {
     report.findings.insert(report.findings.end(), found.lines.begin(), found.lines.end());
   }
   return report;
+}
+
+StageRecord Graph::stage_record(std::size_t index) const {
+  const StagePlan& plan = plan_.stages[index];
+  StageRecord record = stages_[index].recorder->record(stages_[index].tally);
+  record.parallel = plan.instances.front()->parallel();
+  record.ordered = plan.ordered;
+  record.splits = flow_.shape(index).splits;
+  for (const std::size_t link : plan.inputs) {
+    record.inputs.push_back({plan_.links[link].when_full, plan_.links[link].type.max_bytes});
+  }
+  return record;
 }
 
 LinkReport Graph::link_report(std::size_t index, std::int64_t end_ns) const {

@@ -8,6 +8,7 @@
 
 #include "pipeline/core/io_stats.h"
 #include "pipeline/core/registry.h"
+#include "pipeline/stage_record.h"
 
 namespace millrace {
 
@@ -69,6 +70,7 @@ struct StageReport {
   std::uint32_t cpu_sampled_every = 1;
   std::optional<IoStats> io;
   std::vector<std::string> findings;  ///< what the stage says of its data, slot after slot
+  std::optional<StageRecord> record;  ///< turn by turn, when the run was recorded
 };
 
 struct LinkReport {
@@ -216,6 +218,9 @@ struct RunReport {
   std::string started;  ///< ISO 8601, UTC
   std::int64_t wall_ns = 0;
   std::string config_json = "{}";
+  std::string config_file;             ///< absolute; empty when the config did not come from a file
+  std::vector<std::string> overrides;  ///< of --set, in order; config_json has them applied
+  std::vector<std::string> plugins;    ///< shared objects that the stages came from, absolute
   std::vector<std::string> command;
   std::uint32_t threads = 1;
   Environment environment;

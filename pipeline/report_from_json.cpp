@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pipeline/cache_state.h"
+#include "pipeline/record_json.h"
 #include "pipeline/report_json.h"
 #include "pipeline/report_reader.h"
 
@@ -81,6 +82,7 @@ StageReport read_stage(const ReportReader& in) {
         std::max<std::uint64_t>(1, in.count_below("cpu_sampled_every", std::numeric_limits<std::uint32_t>::max())));
   if (in.has("io")) stage.io = read_io(in.object("io"));
   if (in.has("findings")) stage.findings = in.texts("findings");
+  if (in.has("record")) stage.record = read_record(in.object("record"));
   return stage;
 }
 
@@ -246,6 +248,9 @@ RunReport read_report(const ReportReader& in) {
   if (report.wall_ns < 0) refuse_report("'wall_s' is negative");
   if (!in.get("config").is_object()) refuse_report("'config' is not an object");
   report.config_json = in.get("config").dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (in.has("config_file")) report.config_file = in.text("config_file");
+  if (in.has("overrides")) report.overrides = in.texts("overrides");
+  if (in.has("plugins")) report.plugins = in.texts("plugins");
   report.command = in.texts("command");
   if (in.has("threads")) report.threads = static_cast<std::uint32_t>(in.count_below("threads", kMaxSlots));
   report.environment = read_environment(in.object("environment"));

@@ -6,6 +6,7 @@
 
 #include "pipeline/cache_state.h"
 #include "pipeline/core/error.h"
+#include "pipeline/record_json.h"
 #include "pipeline/verdict.h"
 
 namespace millrace {
@@ -90,6 +91,7 @@ Json json_of(const StageReport& stage) {
                {"cpu_sampled_every", stage.cpu_sampled_every},
                {"findings", stage.findings}};
   json["io"] = stage.io ? json_of(*stage.io) : Json();
+  if (stage.record) json["record"] = json_of(*stage.record);
   return json;
 }
 
@@ -304,6 +306,11 @@ std::string to_json(const RunReport& report) {
   json["started"] = report.started;
   json["wall_s"] = seconds(report.wall_ns);
   json["config"] = std::move(config);
+  if (!report.config_file.empty()) {
+    json["config_file"] = report.config_file;
+    json["overrides"] = report.overrides;
+    json["plugins"] = report.plugins;
+  }
   json["command"] = report.command;
   json["threads"] = report.threads;
   json["environment"] = json_of(report.environment);

@@ -12,7 +12,8 @@ namespace millrace {
 ///
 /// Additions to the contract: error, threads, stages[]{cpu_sampled_every}, stages[].io{fsync_calls},
 /// links[]{mean_wait_s}, verdict{rule}, ledger_cost, and samples: the cumulative figures that `series` is made of, so
-/// that a stored report can be judged and printed again.
+/// that a stored report can be judged and printed again. Of a run from a file also config_file, overrides and plugins;
+/// of a recorded one stages[]{record} (pipeline/record_json.h).
 std::string to_json(const RunReport& report);
 
 /// The report that to_json() wrote; `series` is not read, it follows from `samples`. Keys that are not known are

@@ -56,6 +56,7 @@ struct Progress {
 struct RunSettings {
   Clock* clock = nullptr;                                           ///< null = monotonic_clock()
   std::function<std::unique_ptr<Pool>(const PoolSpec&)> make_pool;  ///< empty = a plain heap pool
+  bool record = false;                                              ///< keep every turn: StageReport::record
   RunControl* control = nullptr;                                    ///< null = cannot be stopped from outside
   std::function<void(const Progress&)> on_progress;   ///< called from a thread of the run, about 5 times a second
   std::function<void(const std::string&)> on_notice;  ///< stall explanations and the like, one line each

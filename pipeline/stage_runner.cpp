@@ -8,8 +8,6 @@
 namespace millrace {
 namespace {
 
-/// Two readings of the CPU clocks cost about 3 us of system calls. One pair per 600 us of busy time is 0.5 %.
-constexpr std::int64_t kSampleEveryNs = 600'000;
 /// Turns between which the memory of a long one halves: long calls that come seldom must be sampled too, and before
 /// they begin.
 constexpr std::int64_t kLongestDecay = 64;
@@ -64,10 +62,16 @@ BusySplit split_busy(std::int64_t busy_ns, const BusyTally& tally) {
   return split;
 }
 
-StageRunner::StageRunner(Stage& stage, Role role, Lender* lender, Clock& clock, std::stop_token stop)
-    : stage_(stage), role_(role), lender_(lender), clock_(clock), stop_(std::move(stop)) {}
+StageRunner::StageRunner(Stage& stage, Role role, Lender* lender, Clock& clock, std::stop_token stop,
+                         std::int64_t sample_every_ns)
+    : stage_(stage),
+      role_(role),
+      lender_(lender),
+      clock_(clock),
+      stop_(std::move(stop)),
+      sample_every_ns_(sample_every_ns) {}
 
-bool StageRunner::worth_sampling() { return unsampled_ns_ + recent_longest_ns_ >= kSampleEveryNs; }
+bool StageRunner::worth_sampling() { return unsampled_ns_ + recent_longest_ns_ >= sample_every_ns_; }
 
 BusyTally StageRunner::run(Firing& firing, Sink::End end) {
   CallContext& context = call_context();
