@@ -17,6 +17,7 @@
 #include "apps/inspect.h"
 #include "apps/terminal.h"
 #include "apps/version.h"
+#include "apps/what_if.h"
 #include "pipeline/core/error.h"
 #include "pipeline/core/registry.h"
 #include "pipeline/core/units.h"
@@ -152,6 +153,18 @@ void add_report(CLI::App& app, Action& action) {
   command.callback([arguments, &action] { action = [arguments] { return report_command(*arguments); }; });
 }
 
+/// The half of explain that is about a recorded run.
+void add_what_if(CLI::App& command, WhatIfArguments& arguments) {
+  command
+      .add_option("--what-if", arguments.scenarios,
+                  "RUN.json: changes to replay it with, e.g. decode.slots=4,read.rate=2x")
+      ->allow_extra_args(false)
+      ->type_name("CHANGES");
+  command.add_flag("--advise", arguments.advise, "RUN.json: try the obvious changes, print those that pay");
+  command.add_flag("--verify", arguments.verify, "RUN.json: run the config with and without each change");
+  command.add_flag("--force", arguments.force, "RUN.json: predict although the replay does not agree with the run");
+}
+
 void add_explain(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("explain", "Find the bottleneck by experiment: one resource free at a time");
   command.footer(
@@ -162,10 +175,16 @@ void add_explain(CLI::App& app, Action& action) {
                   "outputs\n"
                   "forgotten, each several times in random order; says what limits it, and whether the verdict of the\n"
                   "report agrees. No output of the pipeline stays behind.\n"
+                  "\n"
+                  "With a report of `run --record` instead: replays that run with other settings, on paper.\n"
+                  "  millrace explain run.json --what-if decode.slots=4,read.rate=2x --what-if cores=16\n"
+                  "  millrace explain run.json --advise --verify\n"
+                  "Changes: STAGE.slots=N, STAGE.rate=2x, STAGE.cpu=2x, STAGE.wait=2x, STAGE.link.chunks=N,\n"
+                  "STAGE.link.bytes=SIZE, pipeline.threads=N, cores=N.\n"
                   "\n") +
       kSetFooter);
   const auto arguments = std::make_shared<ExplainArguments>();
-  command.add_option("CONFIG", arguments->config, "The pipeline, a TOML file")->required()->type_name("");
+  command.add_option("CONFIG", arguments->config, "The pipeline, a TOML file; or RUN.json")->required()->type_name("");
   add_overrides(command, arguments->overrides);
   add_plugins(command, arguments->plugins);
   add_count(command, "--repeats", arguments->repeats, "Runs of each kind");
@@ -177,7 +196,20 @@ void add_explain(CLI::App& app, Action& action) {
       ->type_name("STATE");
   add_count(command, "--seed", arguments->seed, "Seed of the order");
   command.add_option("--json", arguments->json, "Write the ladder to this file, as JSON")->type_name("FILE");
-  command.callback([arguments, &action] { action = [arguments] { return explain_command(*arguments); }; });
+  const auto what_if = std::make_shared<WhatIfArguments>();
+  add_what_if(command, *what_if);
+  command.callback([arguments, what_if, &action] {
+    if (arguments->config.extension() == ".json") {
+      what_if->report = arguments->config;
+      what_if->repeats = arguments->repeats;
+      what_if->json = arguments->json;
+      action = [what_if] { return what_if_command(*what_if); };
+      return;
+    }
+    if (!what_if->scenarios.empty() || what_if->advise || what_if->verify)
+      throw CLI::ValidationError("explain", "--what-if, --advise and --verify are about a recorded run, a .json file");
+    action = [arguments] { return explain_command(*arguments); };
+  });
 }
 
 void add_inspect(CLI::App& app, Action& action) {
