@@ -68,8 +68,9 @@ std::string calibration_text(const WhatIfOutcome& outcome) {
     delay_ns += stage.delay_ns * static_cast<double>(stage.calls->groups());
   const double slot_ns = static_cast<double>(calibration.replayed.wall_ns) * calibration.run.cores;
   if (slot_ns > 0 && delay_ns > 0.01 * slot_ns)
-    text += fmt::format("              other processes held up its threads for {} in all; this is replayed with them\n",
-                        format_duration_ns(std::llround(delay_ns)));
+    text += fmt::format(
+        "              its threads waited {} longer for cores than the replay explains: replayed as it was\n",
+        format_duration_ns(std::llround(delay_ns)));
   return text;
 }
 

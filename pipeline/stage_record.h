@@ -39,7 +39,7 @@ struct StageRecord {
   std::vector<Input> inputs;      ///< as the report's links into this stage, in their order
   std::uint64_t turns_made = 0;   ///< in all; more than turns.size() when the record was cut
   std::int64_t hand_over_ns = 0;  ///< median time of a turn beside its calls: the lock, the accounts, waking others
-  std::int64_t wake_ns = 0;       ///< median time from waking one of its threads (a worker) until it runs
+  std::int64_t wake_ns = 0;       ///< mean time from waking one of its threads (a worker) until it runs
   /// In the order of the stage's input, each more() behind its call. The time that a thread waited for a core is in
   /// none of the parts: cpu + io + other is the wall time that the turn would have had with the machine to itself.
   std::vector<Turn> turns;

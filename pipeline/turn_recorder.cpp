@@ -77,7 +77,7 @@ StageRecord TurnRecorder::record(const BusyTally& stage) const {
   StageRecord record;
   record.turns_made = turns_made_;
   record.hand_over_ns = hand_overs_.quantile_ns(0.5);
-  record.wake_ns = wakes_.quantile_ns(0.5);
+  record.wake_ns = wakes_ == 0 ? 0 : std::max<std::int64_t>(waking_ns_ / wakes_, 0);
   record.turns.reserve(entries.size());
   for (Entry& entry : entries) {
     if (!entry.sampled) divide(entry.turn, whole);

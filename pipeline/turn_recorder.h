@@ -18,7 +18,10 @@ class TurnRecorder {
   /// A turn that ended at `end_ns`, claimed at `claimed_ns`. Between give_outputs() and complete().
   void add(const Firing& firing, const BusyTally& tally, std::int64_t claimed_ns, std::int64_t end_ns);
   /// A thread for this stage ran that long after it was woken.
-  void add_wake(std::int64_t ns) { wakes_.record(ns); }
+  void add_wake(std::int64_t ns) {
+    ++wakes_;
+    waking_ns_ += ns;
+  }
 
   /// Everything but what the plan knows (parallel, ordered, splits, inputs). Turns around which the CPU clocks were not
   /// read are divided as those that were, by `stage`, the tally of all turns.
@@ -35,7 +38,8 @@ class TurnRecorder {
   std::vector<Entry> entries_;
   std::uint64_t turns_made_ = 0;
   Histogram hand_overs_;
-  Histogram wakes_;
+  std::int64_t wakes_ = 0;
+  std::int64_t waking_ns_ = 0;
 };
 
 }  // namespace millrace

@@ -57,7 +57,7 @@ struct RecordedStage {
   bool cut = false;                            ///< the run made more turns than were kept
   std::int64_t hand_over_ns = 0;               ///< of a turn, beside its calls; on the CPU
   std::int64_t wake_ns = 0;
-  /// That other processes held up a turn of this stage, on average (see calibrate()).
+  /// What a turn lasted longer than its replay, on average (see calibrate()).
   double delay_ns = 0;
   double cpu_factor = 1;   ///< on recorded times, by a change: 0.5 = twice as fast
   double wait_factor = 1;  ///< likewise, on io and other

@@ -14,13 +14,19 @@ namespace {
 /// Of the slot time: a source that was blocked this much never showed how fast it can be.
 constexpr double kHeldUp = 0.2;
 
-/// Run delay of the real run beyond that of the replay, spread over the turns of each stage.
+double per_call_ns(const StageReport& stage) {
+  return stage.call.count == 0 ? 0 : static_cast<double>(stage.time.busy_ns) / static_cast<double>(stage.call.count);
+}
+
+/// Busy time of the real run beyond that of the replay, spread over the turns of each stage. By calls, because of a
+/// long run only the first part is replayed.
 void add_delays(RecordedRun& run, const RunReport& real, const RunReport& replayed) {
   for (std::size_t i = 0; i < run.stages.size(); ++i) {
     const StageRecord& record = *real.stages[i].record;
-    const std::int64_t extra_ns = real.stages[i].busy.run_delay_ns - replayed.stages[i].busy.run_delay_ns;
-    if (extra_ns <= 0 || record.turns_made == 0) continue;
-    run.stages[i].delay_ns = static_cast<double>(extra_ns) / static_cast<double>(record.turns_made);
+    const double extra_ns = per_call_ns(real.stages[i]) - per_call_ns(replayed.stages[i]);
+    if (extra_ns <= 0 || record.turns_made == 0 || replayed.stages[i].call.count == 0) continue;
+    run.stages[i].delay_ns =
+        extra_ns * static_cast<double>(real.stages[i].call.count) / static_cast<double>(record.turns_made);
   }
 }
 

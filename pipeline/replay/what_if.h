@@ -25,9 +25,9 @@ struct Calibration {
   bool trusted() const;
 };
 
-/// Replays the run with nothing changed. Time that its threads waited for a core longer than in the replay was taken by
-/// other processes; it is added evenly to every turn of the stage (RecordedStage::delay_ns), and the run is replayed
-/// once more. Errors as recorded_run() and replay().
+/// Replays the run with nothing changed. What the turns of a stage lasted longer than in the replay, because other
+/// processes had the cores, is added to every turn alike (RecordedStage::delay_ns), and the run is replayed once more.
+/// Errors as recorded_run() and replay().
 Calibration calibrate(const RunReport& report);
 
 /// What a change would have made of the run.

@@ -30,9 +30,13 @@ inline RunReport recorded_report(std::size_t chunks, std::int64_t read_ns, std::
       stage.chunks_out = chunks;
     else
       stage.record->inputs.push_back({WhenFull::block, 1000});
-    stage.record->turns_made = chunks;
+    // The end: a source gives nothing, the others finish.
+    stage.record->turns.push_back({role == Role::source ? StageRecord::Kind::call : StageRecord::Kind::finish, 1, 0, 0,
+                                   static_cast<std::int64_t>(chunks) * (cpu_ns + io_ns), 0, 0, 0});
+    stage.record->turns_made = chunks + 1;
     stage.busy = {static_cast<std::int64_t>(chunks) * cpu_ns, static_cast<std::int64_t>(chunks) * io_ns, 0, 0};
     stage.time.busy_ns = stage.busy.sum_ns();
+    stage.call.count = chunks + 1;
   };
   add("read", Role::source, 0, read_ns);
   add("work", Role::transform, work_ns, 0);

@@ -40,6 +40,7 @@ TEST(WhatIf, WhatOtherProcessesTookIsReplayedWithTheTurnsThatTheyHeldUp) {
   RunReport report = test::recorded_report(100, kMs, 4 * kMs, kMs);
   report.wall_ns = 502 * kMs;
   report.stages[1].busy.run_delay_ns = 100 * kMs;
+  report.stages[1].time.busy_ns += 100 * kMs;
   const Calibration calibration = calibrate(report);
   EXPECT_NEAR(calibration.run.stages[1].delay_ns, 1e6, 1e4);
   EXPECT_NEAR(calibration.error(), 0, .01);
