@@ -96,7 +96,41 @@ TEST(Spin, JitterSpreadsAroundTheMeanAndIsTheSameInEveryRun) {
   EXPECT_GT(different, kChunks * 9 / 10);
 }
 
+TEST(Spin, TheLawsOfASpreadHaveTheMeanAndTheTailThatTheyPromise) {
+  constexpr std::uint64_t kChunks = 100'000;
+  struct Law {
+    const char* spread;
+    double above_twice;  ///< share of chunks that take more than two means
+    double above_ten;
+  };
+  // Exponential: e^-2 and e^-10. Pareto of exponent 2.5 from 0.6 means on: (0.6 / x)^2.5.
+  for (const Law& law : {Law{"exponential", 0.1353, 0.00005}, Law{"heavy", 0.0493, 0.00088}}) {
+    const Spin spin(options_of({{"sleep", "1 ms"}, {"spread", law.spread}}));
+    double sum = 0;
+    double above_twice = 0;
+    double above_ten = 0;
+    for (std::uint64_t i = 0; i < kChunks; ++i) {
+      const auto means = static_cast<double>(spin.service(i).sleep.count()) / 1e6;
+      EXPECT_LE(means, 20);
+      sum += means;
+      above_twice += means > 2 ? 1 : 0;
+      above_ten += means > 10 ? 1 : 0;
+    }
+    EXPECT_NEAR(sum / kChunks, 1, .02) << law.spread;
+    EXPECT_NEAR(above_twice / kChunks, law.above_twice, .005) << law.spread;
+    EXPECT_NEAR(above_ten / kChunks, law.above_ten, .0003) << law.spread;
+  }
+}
+
 TEST(Spin, RefusesWhatCannotBe) {
+  EXPECT_THAT(error_of([] {
+                Spin(options_of({{"spread", "wide"}}));
+              })->message(),
+              HasSubstr("even, exponential or heavy"));
+  EXPECT_THAT(error_of([] {
+                Spin(options_of({{"spread", "heavy"}, {"jitter", 0.5}}));
+              })->message(),
+              HasSubstr("spread = even"));
   EXPECT_THAT(error_of([] { Spin(options_of({{"jitter", 1.5}})); })->message(), HasSubstr("between 0 and 1"));
   EXPECT_THAT(error_of([] {
                 Spin(options_of({{"burst_busy", "1 ms"}}));
