@@ -47,7 +47,8 @@ std::string format_text(const Inspection& file) {
   if (file.format.empty()) return file.bytes == 0 ? "empty" : "raw bytes, as far as their start tells";
   std::string text = file.format;
   if (file.signal) {
-    text += fmt::format(", {} reads, {} samples", file.signal->reads, file.signal->samples);
+    text += fmt::format(", {} reads", file.signal->reads);
+    if (file.signal->samples) text += fmt::format(", {} samples", *file.signal->samples);
     for (const auto& [coding, reads] : file.signal->codings) text += fmt::format(", {} of {}", reads, coding);
   }
   if (file.format_detail.empty()) return text;
@@ -161,7 +162,8 @@ Json json_of(const Inspection& file) {
       {"path", file.path.string()}, {"bytes", file.bytes}, {"format", file.format}, {"detail", file.format_detail}};
   json["signal"] = Json();
   if (file.signal) {
-    json["signal"] = {{"reads", file.signal->reads}, {"samples", file.signal->samples}, {"codings", Json::object()}};
+    json["signal"] = {
+        {"reads", file.signal->reads}, {"samples", known(file.signal->samples)}, {"codings", Json::object()}};
     for (const auto& [coding, reads] : file.signal->codings) json["signal"]["codings"][coding] = reads;
   }
   json["extents"] = Json();

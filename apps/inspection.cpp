@@ -13,6 +13,7 @@
 #include "io/file_descriptor.h"
 #include "io/file_signature.h"
 #include "io/signal_coding.h"
+#include "io/slow5_format.h"
 #include "pipeline/core/error.h"
 
 namespace millrace::apps {
@@ -39,6 +40,13 @@ std::string npy_header(const std::vector<std::byte>& head) {
   return header;
 }
 
+void count_extent(const io::Extent& extent, ExtentSummary& extents) {
+  extents.shortest_bytes = extents.count == 0 ? extent.length : std::min(extents.shortest_bytes, extent.length);
+  extents.longest_bytes = std::max(extents.longest_bytes, extent.length);
+  extents.bytes += extent.length;
+  ++extents.count;
+}
+
 void add_fast5(Inspection& result) {
   std::vector<io::Fast5Read> reads;
   try {
@@ -50,19 +58,40 @@ void add_fast5(Inspection& result) {
   result.format = "FAST5";
   SignalSummary& signal = result.signal.emplace();
   ExtentSummary extents;
+  std::uint64_t samples = 0;
   for (const auto& read : reads) {
     ++signal.reads;
-    signal.samples += read.samples;
+    samples += read.samples;
     ++signal.codings[io::text_of(read.coding)];
-    for (const auto& piece : read.pieces) {
-      const std::uint64_t length = piece.extent.length;
-      extents.shortest_bytes = extents.count == 0 ? length : std::min(extents.shortest_bytes, length);
-      extents.longest_bytes = std::max(extents.longest_bytes, length);
-      extents.bytes += length;
-      ++extents.count;
-    }
+    for (const auto& piece : read.pieces) count_extent(piece.extent, extents);
   }
+  signal.samples = samples;
   result.extents = extents;
+}
+
+/// BLOW5 and SLOW5. Reads that occur twice are told of, not refused.
+void add_slow5(Inspection& result) {
+  std::uint64_t twice = 0;
+  io::Slow5Query query;
+  query.on_duplicate = [&twice](const Error& /*error*/) { ++twice; };
+  io::Slow5Index index;
+  try {
+    index = io::index_slow5(result.path, query);
+  } catch (const Error& error) {
+    result.format_detail = "but it cannot be read: " + error.message();
+    if (error.offset()) result.format_detail += " (offset " + std::to_string(*error.offset()) + ")";
+    return;
+  }
+  SignalSummary& signal = result.signal.emplace();
+  signal.reads = index.records.size();
+  signal.samples = index.samples;
+  if (signal.reads != 0) signal.codings[io::text_of(index.coding)] = signal.reads;
+  ExtentSummary& extents = result.extents.emplace();
+  for (const auto& record : index.records) count_extent(record, extents);
+  const auto& version = index.header.version;
+  result.format_detail = "version " + std::to_string(version[0]) + '.' + std::to_string(version[1]) + '.' +
+                         std::to_string(version[2]) + ", " + std::to_string(index.header.groups) + " read groups";
+  if (twice != 0) result.format_detail += ", " + std::to_string(twice) + " reads occur twice";
 }
 
 void add_format(Inspection& result) {
@@ -70,6 +99,7 @@ void add_format(Inspection& result) {
   result.format = io::name_by_signature(head);
   if (result.format == "npy") result.format_detail = npy_header(head);
   if (result.format == "HDF5") add_fast5(result);
+  if (result.format == "BLOW5" || result.format == "SLOW5") add_slow5(result);
 }
 
 void add_transports(Inspection& result) {

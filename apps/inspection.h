@@ -21,10 +21,10 @@ struct ExtentSummary {
   std::uint64_t longest_bytes = 0;
 };
 
-/// What FAST5 files hold.
+/// What files of reads hold.
 struct SignalSummary {
   std::uint64_t reads = 0;
-  std::uint64_t samples = 0;
+  std::optional<std::uint64_t> samples;          ///< nothing: only unpacking all records would tell (BLOW5 with zstd)
   std::map<std::string, std::uint64_t> codings;  ///< reads of each
 };
 
@@ -39,8 +39,8 @@ struct TransportCheck {
 struct Inspection {
   std::filesystem::path path;
   std::uint64_t bytes = 0;
-  std::string format;         ///< by its start: "FAST5", "npy"; empty = nothing that can be told
-  std::string format_detail;  ///< one clause: the header of an npy file, why an HDF5 file is no FAST5; may be empty
+  std::string format;         ///< by its start: "FAST5", "BLOW5", "npy"; empty = nothing that can be told
+  std::string format_detail;  ///< one clause: the header of an npy file, why a file cannot be read; may be empty
   std::optional<SignalSummary> signal;
   std::optional<ExtentSummary> extents;
   io::FileSystem file_system;
@@ -51,8 +51,8 @@ struct Inspection {
 };
 
 /// Looks at a regular file, or at a directory that is a Zarr array or group. Reads its first page, and the index of a
-/// FAST5 file. Error with the path (kind config) when there is no such file; other Errors when it cannot be read or
-/// evicted.
+/// FAST5 or BLOW5 file (for SLOW5 text, that is all of it). Error with the path (kind config) when there is no such
+/// file; other Errors when it cannot be read or evicted.
 Inspection inspect(const std::filesystem::path& path, bool evict, const std::vector<io::Mount>& mounts);
 
 /// True for a directory that is a Zarr store, by the files in it.

@@ -13,6 +13,8 @@
 #include "stages/raw_reader.h"
 #include "stages/raw_writer.h"
 #include "stages/signal_qc_writer.h"
+#include "stages/slow5_reader.h"
+#include "stages/slow5_writer.h"
 #include "stages/spin.h"
 #include "stages/synthetic_reader.h"
 #include "stages/verify_crc32c.h"
@@ -23,11 +25,13 @@ void add_builtin_stages(Registry& registry) {
   // Sources
   registry.add<Fast5Reader>("fast5_reader", "reads of nanopore FAST5 files, still encoded, one chunk per read");
   registry.add<RawReader>("raw_reader", "bytes of any files, in blocks");
+  registry.add<Slow5Reader>("slow5_reader",
+                            "reads of nanopore BLOW5 and SLOW5 files, still encoded, one chunk per read");
   registry.add<SyntheticReader>("synthetic_reader",
                                 "chunks made from a seed, at full speed or at an instrument's pace");
 
   // Transforms
-  registry.add<DecodeSignal>("decode_signal", "encoded reads to int16 samples: VBZ, deflate, shuffle, checksum");
+  registry.add<DecodeSignal>("decode_signal", "encoded reads to int16 samples: VBZ, svb-zd, deflate, zstd, ...");
   registry.add<Normalize>("normalize", "scales every read by its median and MAD");
   registry.add<DetectEvents>("detect_events", "cuts every read into events, stretches of one level");
   registry.add<EncodeZstd>("encode_zstd", "compresses every chunk to a Zstandard frame");
@@ -41,6 +45,7 @@ void add_builtin_stages(Registry& registry) {
   registry.add<NullWriter>("null_writer", "takes everything, keeps nothing");
   registry.add<RawWriter>("raw_writer", "appends the bytes of every chunk to a file");
   registry.add<SignalQcWriter>("signal_qc_writer", "a TSV row per read: samples, sum, min, max, sha256");
+  registry.add<Slow5Writer>("slow5_writer", "writes reads to one BLOW5 or SLOW5 file");
 }
 
 }  // namespace millrace

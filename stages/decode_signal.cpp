@@ -52,7 +52,7 @@ std::span<const std::byte> part_of(std::span<const std::byte> bytes, const Piece
 /// The failure of a read with all that is known about where it came from.
 Error failure_of(const Chunk& chunk, const Error& error) {
   const auto id = chunk.attributes().text("read_id");
-  Error result(fmt::format("read {}: {}", id.value_or("without id"), error.message()));
+  Error result(id ? fmt::format("read {}: {}", *id, error.message()) : error.message());
   if (chunk.origin().file) result.at_path(*chunk.origin().file).at_offset(chunk.origin().offset);
   return result;
 }
@@ -66,21 +66,28 @@ ChunkType DecodeSignal::prepare(const ChunkType& input) {
   if (input.decoded_max_bytes == 0) throw config_error("needs an input that says how large it becomes decoded");
   max_samples_ = input.decoded_max_bytes / sizeof(std::int16_t);
   // The stream under VBZ's zstd layer (or what is between two steps of another coding), and a piece decoded aside.
-  state_bytes_ = io::stream_vbyte_max_bytes(max_samples_) + io::kStreamVbytePadding + input.decoded_max_bytes;
+  // A record of SLOW5 has other fields beside its stream.
+  state_bytes_ = io::stream_vbyte_max_bytes(max_samples_) + io::kStreamVbytePadding + input.decoded_max_bytes +
+                 io::Slow5RecordDecoder::kMaxOtherBytes;
+  slow5_.prepare(max_samples_);
   return {DType::i16, "signal", input.decoded_max_bytes};
 }
 
 std::optional<Chunk> DecodeSignal::process(Chunk chunk) {
   try {
-    const Framing framing = framing_of(chunk);
-    choose_coding(chunk);
-    Buffer buffer = loan(framing.samples * sizeof(std::int16_t));
-    Chunk decoded = chunk.with(std::move(buffer), DType::i16);
-    decode_pieces(chunk, framing, decoded.samples<std::int16_t>());
-    return decoded;
+    const bool is_record = io::is_slow5_coding(chunk.attributes().text("coding").value_or(""));
+    return is_record ? slow5_.decode(chunk) : decode_pieces(chunk);
   } catch (const Error& error) {
     throw failure_of(chunk, error);
   }
+}
+
+Chunk DecodeSignal::decode_pieces(const Chunk& chunk) {
+  const Framing framing = framing_of(chunk);
+  choose_coding(chunk);
+  Chunk decoded = chunk.with(loan(framing.samples * sizeof(std::int16_t)), DType::i16);
+  decode_pieces(chunk, framing, decoded.samples<std::int16_t>());
+  return decoded;
 }
 
 DecodeSignal::Framing DecodeSignal::framing_of(const Chunk& chunk) const {

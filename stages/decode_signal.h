@@ -9,14 +9,17 @@
 
 #include "io/signal_coding.h"
 #include "pipeline/core/stage.h"
+#include "stages/slow5_decoder.h"
 
 namespace millrace {
 
 /// Encoded reads -> samples. In: u8 "signal.encoded" with the attributes of fast5_reader (coding, samples; pieces and
 /// piece_samples when the read is stored in several). Out: i16 "signal", shape [samples], attributes and origin kept.
-/// Codings: none, deflate, shuffle, fletcher32 (checked), VBZ. Error with the read's id, path and offset when the bytes
-/// are damaged or do not give exactly the samples announced. (VBZ and deflate of FAST5 files carry no checksum of the
-/// samples' own: damage that leaves a VBZ stream well-formed is not found.)
+/// From slow5_reader: whole records, from which the attributes of the read are taken (stages/slow5_decoder.h).
+/// Codings: none, deflate, shuffle, fletcher32 (checked), VBZ; of SLOW5 and BLOW5: text, zlib (checked), zstd, svb-zd.
+/// Error with the read's id, path and offset when the bytes are damaged or do not give exactly the samples announced.
+/// (VBZ and deflate of FAST5 files carry no checksum of the samples' own: damage that leaves a VBZ stream well-formed
+/// is not found.)
 class DecodeSignal final : public Transform {
  public:
   explicit DecodeSignal(const Options& options);
@@ -35,6 +38,7 @@ class DecodeSignal final : public Transform {
   };
 
   Framing framing_of(const Chunk& chunk) const;
+  Chunk decode_pieces(const Chunk& chunk);
   void choose_coding(const Chunk& chunk);
   void decode_pieces(const Chunk& chunk, const Framing& framing, std::span<std::int16_t> samples);
   void decode_piece(std::span<const std::byte> piece, std::uint32_t mask, std::uint64_t piece_samples,
@@ -48,6 +52,7 @@ class DecodeSignal final : public Transform {
   static constexpr std::size_t kMaxKnownCodings = 16;
 
   io::SignalDecoder decoder_;
+  Slow5Decoder slow5_;
   std::vector<KnownCoding> codings_;
   const KnownCoding* coding_ = nullptr;  // of the chunk at hand, in codings_
   std::vector<std::int16_t> whole_piece_;

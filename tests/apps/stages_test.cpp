@@ -29,9 +29,9 @@ TEST(Stages, AreListedByRole) {
 
 TEST(Stages, AreAllThereThatAcceptanceChecksName) {
   const std::string list = run_millrace({"stages"}).out;
-  for (const char* const type :
-       {"raw_reader", "raw_writer", "null_writer", "synthetic_reader", "spin", "fast5_reader", "decode_signal",
-        "signal_qc_writer", "encode_zstd", "encode_lz4", "normalize", "detect_events", "events_writer"}) {
+  for (const char* const type : {"raw_reader", "raw_writer", "null_writer", "synthetic_reader", "spin", "fast5_reader",
+                                 "slow5_reader", "slow5_writer", "decode_signal", "signal_qc_writer", "encode_zstd",
+                                 "encode_lz4", "normalize", "detect_events", "events_writer"}) {
     EXPECT_THAT(list, HasSubstr(std::string("\n  ") + type + " "));
   }
 }

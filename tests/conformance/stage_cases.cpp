@@ -10,6 +10,7 @@
 #include "stages/detect_events.h"
 #include "stages/fast5_reader.h"
 #include "stages/raw_reader.h"
+#include "tests/support/slow5_files.h"
 #include "tests/support/stage_driver.h"
 
 namespace millrace::test {
@@ -37,8 +38,12 @@ std::optional<Feed> signal() {
       const auto level = static_cast<std::int64_t>(400 + (i / 20 * 7919) % 300);
       values[i] = static_cast<std::int16_t>(level + static_cast<std::int64_t>(random() % 21) - 10);
     }
-    const auto attributes = std::make_shared<const Attributes>(
-        Attributes{{"read_id", "read_" + std::to_string(feed.chunks.size())}, {"sampling_rate", 4000.0}});
+    const auto attributes =
+        std::make_shared<const Attributes>(Attributes{{"read_id", "read_" + std::to_string(feed.chunks.size())},
+                                                      {"digitisation", 8192.0},
+                                                      {"offset", 13.5},
+                                                      {"range", 1443.03},
+                                                      {"sampling_rate", 4000.0}});
     feed.chunks.push_back(chunk_of(values, attributes));
     feed.type.max_bytes = std::max<std::uint64_t>(feed.type.max_bytes, feed.chunks.back().size_bytes());
   }
@@ -71,6 +76,15 @@ Options raw_reader_options(const TempDirectory& directory) {
   return options_of({{"path", (directory / "in").string()}, {"via", via}});
 }
 
+Options slow5_reader_options(const TempDirectory& directory) {
+  std::uint64_t seed = 0;
+  for (const auto& coding : slow5_codings()) {
+    const std::string name = "in/" + std::to_string(++seed) + (coding.text ? ".slow5" : ".blow5");
+    directory.write(name, slow5_file(coding, slow5_reads(seed)));
+  }
+  return options_of({{"path", (directory / "in").string()}});
+}
+
 /// Blocks of a file that has its checksums beside it.
 std::optional<Feed> checked_file() {
   static const TempDirectory directory;
@@ -99,6 +113,7 @@ std::vector<StageCase> stage_cases() {
       {"raw_reader", raw_reader_options, {}},
       {"synthetic_reader", fixed({{"chunks", std::int64_t{7}}, {"chunk_bytes", "1001 B"}}), {}},
       {"fast5_reader", fixed({{"path", fast5_file().string()}}), {}},
+      {"slow5_reader", slow5_reader_options, {}},
 
       {"decode_signal", fixed({}), encoded},
       {"normalize", fixed({}), signal},
@@ -113,6 +128,7 @@ std::vector<StageCase> stage_cases() {
       {"raw_writer", writing("out.bin"), signal},
       {"events_writer", writing("out.tsv"), events},
       {"signal_qc_writer", writing("out.tsv"), signal},
+      {"slow5_writer", writing("out.blow5"), signal},
   };
 }
 
