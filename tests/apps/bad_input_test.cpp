@@ -11,6 +11,7 @@
 
 #include "tests/apps/pipeline_text.h"
 #include "tests/support/command.h"
+#include "tests/support/slow5_files.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_directory.h"
 
@@ -162,6 +163,33 @@ TEST_F(BadInput, EmptyFast5) {
 TEST_F(BadInput, CorruptFast5) {
   directory_.write("in.fast5", "\x89HDF\r\n\x1a\n" + std::string(4096, '\x5a'));
   expect_one_line(run(stage("read", "fast5_reader", "path = \"in.fast5\"") + null_writer()), 1, "in.fast5: ");
+}
+
+TEST_F(BadInput, EmptyBlow5) {
+  directory_.write("in.blow5", "");
+  expect_one_line(run(stage("read", "slow5_reader", "path = \"in.blow5\"") + null_writer()), 1, "in.blow5: is empty");
+}
+
+TEST_F(BadInput, Blow5ThatIsStillBeingWritten) {
+  const std::string whole = test::slow5_file({}, test::slow5_reads());
+  directory_.write("in.blow5", whole.substr(0, whole.size() - 5));
+  expect_one_line(run(stage("read", "slow5_reader", "path = \"in.blow5\"") + null_writer()), 1,
+                  "in.blow5, offset " + std::to_string(whole.size() - 5) + ": has no end mark");
+}
+
+TEST_F(BadInput, OneBadBlow5AmongGoodOnes) {
+  directory_.write("in/a.blow5", test::slow5_file({}, test::slow5_reads(1)));
+  directory_.write("in/b.blow5", "");
+  directory_.write("in/c.blow5", test::slow5_file({}, test::slow5_reads(2)));
+  const std::string skipping = stage("read", "slow5_reader", "path = \"in\"\non_bad_file = \"skip\"") + null_writer();
+  const auto report = directory_ / "r.json";
+  expect_one_line(run(stage("read", "slow5_reader", "path = \"in\"") + null_writer()), 1, "b.blow5: is empty");
+  EXPECT_EQ(run(skipping, {"--report", report.string()}).exit_code, 3) << "something was lost, and no budget says so";
+  const json loss = json::parse(contents_of(report)).at("loss");
+  EXPECT_EQ(loss.at("read"), 15);
+  EXPECT_EQ(loss.at("written"), 14);
+  EXPECT_EQ(loss.at("dropped").at(0).at("reason"), "bad file");
+  EXPECT_EQ(run("[pipeline]\nloss_budget = 1\n" + skipping).exit_code, 0);
 }
 
 TEST_F(BadInput, InputTruncatedWhileItIsRead) {

@@ -9,6 +9,7 @@
 
 #include "io/page_cache.h"
 #include "tests/support/command.h"
+#include "tests/support/slow5_files.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_directory.h"
 
@@ -64,6 +65,27 @@ TEST_F(Inspect, ShowsWhatAFast5FileHolds) {
   EXPECT_EQ(parsed.at("signal").at("reads"), 7);
   EXPECT_EQ(parsed.at("extents").at("count"), 7);
   EXPECT_LE(parsed.at("extents").at("bytes"), parsed.at("bytes"));
+}
+
+TEST_F(Inspect, ShowsWhatBlow5AndSlow5FilesHold) {
+  for (const auto& coding : test::slow5_codings()) {
+    const auto reads = test::slow5_reads();
+    const auto file = directory_.write("a", test::slow5_file(coding, reads));
+    const json parsed = first_of(run_millrace({"inspect", "--json", file.string()}));
+    EXPECT_EQ(parsed.at("format"), coding.text ? "SLOW5" : "BLOW5");
+    EXPECT_EQ(parsed.at("detail"), "version 1.0.0, 2 read groups");
+    EXPECT_EQ(parsed.at("signal").at("reads"), reads.size());
+    EXPECT_EQ(parsed.at("signal").at("samples").is_null(), coding.packing == io::Slow5Packing::zstd);
+    EXPECT_EQ(parsed.at("signal").at("codings").at(io::text_of(coding)), reads.size());
+    EXPECT_EQ(parsed.at("extents").at("count"), reads.size());
+  }
+}
+
+TEST_F(Inspect, SaysWhyABlow5FileCannotBeRead) {
+  const auto file = directory_.write("a", test::slow5_file({}, test::slow5_reads()).substr(0, 900));
+  const CommandResult text = run_millrace({"inspect", file.string()});
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.out, ContainsRegex("BLOW5, but it cannot be read: is cut off: .*offset [0-9]+"));
 }
 
 TEST_F(Inspect, NamesAnHdf5FileThatIsNoFast5AndWhy) {
