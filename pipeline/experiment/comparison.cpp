@@ -5,9 +5,9 @@
 #include <cstddef>
 
 #include "pipeline/core/error.h"
+#include "pipeline/experiment/block_planner.h"
 #include "pipeline/experiment/holm.h"
 #include "pipeline/experiment/paired_effect.h"
-#include "pipeline/experiment/power.h"
 #include "pipeline/experiment/sequential.h"
 #include "pipeline/experiment/sign_flip.h"
 
@@ -89,11 +89,6 @@ ArmVerdict verdict_of(const ArmEffect& arm, const PairedEffect& effect, std::opt
   return lies_within(arm, design.equivalence_margin) ? ArmVerdict::equivalent : ArmVerdict::inconclusive;
 }
 
-/// Equivalence ends the search for an effect only when it rules out an effect of the size that is looked for.
-double margin_to_stop_at(const ComparisonDesign& design) {
-  return std::min(design.equivalence_margin, design.detect.value_or(design.equivalence_margin));
-}
-
 bool is_settled(const ArmEffect& arm, const ComparisonDesign& design) {
   if (arm.verdict == ArmVerdict::faster || arm.verdict == ArmVerdict::slower) return true;
   return arm.verdict == ArmVerdict::equivalent && lies_within(arm, margin_to_stop_at(design));
@@ -131,52 +126,6 @@ void add_sign_flips(Comparison& comparison, const RatesByBlock& rates) {
   for (std::size_t i = 0; i < corrected.size(); ++i) comparison.arms[kFirstAskedArm + i].p_holm = corrected[i];
 }
 
-/// Answers "how many blocks" for one design, number of arms and noise.
-class BlockPlanner {
- public:
-  BlockPlanner(const ComparisonDesign& design, std::size_t arms)
-      : design_(design), strictness_(strictness_for(design, arms)) {}
-
-  /// Until an arm of this true effect (a logarithm) is claimed, or shown to be equivalent, whichever comes first.
-  std::optional<std::uint32_t> until_settled(double effect, double deviation, double margin) const {
-    const auto claimed = until_claimed(effect, deviation);
-    const auto equivalent = until_equivalent(effect, deviation, margin);
-    if (!claimed || !equivalent) return claimed ? claimed : equivalent;
-    return std::min(*claimed, *equivalent);
-  }
-  std::optional<std::uint32_t> until_claimed(double effect, double deviation) const {
-    if (effect == 0) return std::nullopt;
-    return blocks_for_power(
-        [&](std::uint32_t blocks) { return claim_power(blocks, effect / at_least(deviation), strictness_); },
-        design_.power);
-  }
-  std::optional<std::uint32_t> until_equivalent(double effect, double deviation, double margin) const {
-    const double low = std::log1p(-margin);
-    const double high = std::log1p(margin);
-    if (effect <= low || effect >= high) return std::nullopt;
-    const double unit = at_least(deviation);
-    return blocks_for_power(
-        [&](std::uint32_t blocks) {
-          return equivalence_power(blocks, effect / unit, low / unit, high / unit, strictness_.interval);
-        },
-        design_.power);
-  }
-  double detectable_ratio(std::uint32_t blocks, double deviation) const {
-    return std::exp(deviation * detectable_effect_in_sd(blocks, strictness_, design_.power));
-  }
-
- private:
-  static VerdictStrictness strictness_for(const ComparisonDesign& design, std::size_t arms) {
-    const double rate = error_rate_of_a_look(design);
-    return {.claim = rate / static_cast<double>(std::max(arms, kFirstAskedArm + 1) - kFirstAskedArm), .interval = rate};
-  }
-  /// Noise of nothing at all would make effects infinite; a billionth is below what any clock could show.
-  static double at_least(double deviation) { return std::max(deviation, 1e-9); }
-
-  const ComparisonDesign& design_;
-  VerdictStrictness strictness_;
-};
-
 /// Of the blocks at which the experiment could end, the first from `now` on that is enough; the last if none is.
 std::uint32_t look_for(std::optional<std::uint32_t> needed, std::uint32_t now, const ComparisonDesign& design) {
   if (!needed) return design.blocks;
@@ -200,9 +149,7 @@ void add_plan(Comparison& comparison, const std::vector<PairedEffect>& effects, 
   }
   if (fewest >= 2) comparison.minimal_detectable_ratio = planner.detectable_ratio(fewest, comparison.log_sd);
   if (!design.detect || done < looks_of(design).front() || comparison.log_sd == 0) return;
-  const auto claimed = planner.until_claimed(std::log1p(*design.detect), comparison.log_sd);
-  const auto equivalent = planner.until_equivalent(0, comparison.log_sd, margin_to_stop_at(design));
-  if (claimed && equivalent) comparison.blocks_needed = std::max(*claimed, *equivalent);
+  comparison.blocks_needed = planner.until_decided(comparison.log_sd);
   if (!comparison.decided) comparison.blocks_planned = look_for(comparison.blocks_needed, done + 1, design);
 }
 

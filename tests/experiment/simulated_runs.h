@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipeline/experiment/comparison.h"
+#include "pipeline/experiment/sequential.h"
 
 namespace millrace::test {
 
@@ -37,13 +38,15 @@ struct SimulatedRuns {
     for (std::uint32_t block = 0; block < count; ++block) add_block(rates, random);
     return rates;
   }
-  /// An experiment as it is run: a block at a time until it is decided.
+  /// An experiment as it is run: a block at a time until it is decided. Returns what the last look said, which was
+  /// after `blocks_planned` blocks.
   Comparison until_decided(const ComparisonDesign& design, std::mt19937_64& random) const {
     RatesByBlock rates;
     Comparison result;
-    while (!result.decided) {
-      add_block(rates, random);
+    for (const std::uint32_t look : looks_of(design)) {
+      while (rates.empty() || rates[0].size() < look) add_block(rates, random);
       result = decide(rates, design);
+      if (result.decided) break;
     }
     return result;
   }
