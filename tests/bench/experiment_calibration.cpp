@@ -7,7 +7,7 @@
 //   no difference called equivalent in at least 90 % where the planner says that the blocks suffice;
 //   a difference as large as the margin called equivalent in at most 5 %.
 //
-// Shares count as broken when they miss by more than three standard errors of as many draws.
+// Shares count as broken when they miss by more than four standard errors of as many draws.
 //
 //   build/tests/bench/bench_experiment_calibration [DRAWS]      10,000 by default
 
@@ -93,7 +93,7 @@ class Calibration {
   bool kept() const { return broken_ == 0; }
 
  private:
-  double slack(double promised) const { return 3 * std::sqrt(promised * (1 - promised) / draws_); }
+  double slack(double promised) const { return 4 * std::sqrt(promised * (1 - promised) / draws_); }
   std::string judged(double share, bool kept) {
     broken_ += kept ? 0 : 1;
     return fmt::format("{:5.1f} %{} ", 100 * share, kept ? " " : "!");
