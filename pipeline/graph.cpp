@@ -233,7 +233,8 @@ void Graph::work(std::size_t stage) {
   --workers_starting_;
   std::int64_t now_ns = clock_.now_ns();
   if (!workers_called_ns_.empty()) {
-    stages_[stage].recorder->add_wake(now_ns - workers_called_ns_.front());
+    // The first ones had to be made, which takes longer and never happens again.
+    if (++workers_arrived_ > plan_.threads) stages_[stage].recorder->add_wake(now_ns - workers_called_ns_.front());
     workers_called_ns_.pop_front();
   }
   while (Firing* const firing = next_for_worker(stage, now_ns)) {

@@ -155,6 +155,7 @@ class Graph {
   std::uint32_t workers_starting_ = 0;          // of these, not arrived yet
   std::uint32_t workers_soon_back_ = 0;         // of these, in a turn that is expected to be short
   std::int64_t put_off_since_ns_ = 0;           // since when a wake-up is being put off; 0 = none is
+  std::uint32_t workers_arrived_ = 0;           // so far; only for a record, as the next
   std::deque<std::int64_t> workers_called_ns_;  // when the starting ones were, oldest first; only for a record
   bool stopped_ = false;
   std::optional<Error> failure_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "pipeline/core/error.h"
@@ -119,6 +120,31 @@ void add_links(const RunReport& report, RecordedRun& run) {
   }
 }
 
+/// A worker belongs to no stage, so its wake-ups are taken together: the mean over the stages for which one was woken.
+/// Where none was, the other threads of the run are the best that is known.
+void set_wakes(RecordedRun& run) {
+  const auto mean = [&run](bool transforms) -> std::optional<std::int64_t> {
+    std::int64_t stages = 0;
+    std::int64_t ns = 0;
+    for (const RecordedStage& stage : run.stages) {
+      if ((stage.role == Role::transform) != transforms || stage.wake_ns == 0) continue;
+      ++stages;
+      ns += stage.wake_ns;
+    }
+    if (stages == 0) return std::nullopt;
+    return ns / stages;
+  };
+  const std::int64_t own_ns = mean(false).value_or(0);
+  const std::int64_t worker_ns = mean(true).value_or(own_ns);
+  for (RecordedStage& stage : run.stages) {
+    if (stage.role == Role::transform) {
+      stage.wake_ns = worker_ns;
+    } else if (stage.wake_ns == 0) {
+      stage.wake_ns = own_ns;
+    }
+  }
+}
+
 void check_shape(const RecordedRun& run) {
   double total_ns = 0;
   for (const RecordedStage& stage : run.stages) {
@@ -127,7 +153,8 @@ void check_shape(const RecordedRun& run) {
     for (const auto& script : {stage.calls, stage.finishes})
       for (const RecordedCall& call : script->calls())
         total_ns += static_cast<double>(call.cpu_ns) + static_cast<double>(call.io_ns + call.other_ns);
-    total_ns += static_cast<double>(stage.hand_over_ns) * static_cast<double>(stage.calls->groups());
+    total_ns += static_cast<double>(stage.hand_over_ns + stage.wake_ns) *
+                static_cast<double>(stage.calls->groups() + stage.finishes->groups());
     if (stage.role == Role::source && stage.calls->groups() == 0)
       refuse("nothing is recorded of the source '" + stage.name + "'");
   }
@@ -147,6 +174,7 @@ RecordedRun recorded_run(const RunReport& report) {
   run.cores = report.environment.cpus == 0 ? run.threads : report.environment.cpus;
   for (const StageReport& stage : report.stages) run.stages.push_back(stage_of(stage));
   add_links(report, run);
+  set_wakes(run);
   check_shape(run);
   return run;
 }

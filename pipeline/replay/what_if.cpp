@@ -82,7 +82,8 @@ std::vector<std::string> assumptions(const Calibration& calibration, const std::
   for (const Change& change : changes) {
     for (const RecordedStage& stage : calibration.run.stages) {
       if (stage.name != change.stage || change.what != Change::What::slots || change.number <= stage.slots) continue;
-      if (waits(stage)) result.push_back(device_assumption(stage));
+      const std::string sentence = device_assumption(stage);
+      if (waits(stage) && std::find(result.begin(), result.end(), sentence) == result.end()) result.push_back(sentence);
     }
   }
   for (std::size_t i = 0; i < calibration.run.stages.size(); ++i) {

@@ -89,6 +89,19 @@ TEST(RecordedRun, ASourceThatSleepsAndIsNotHeldUpKeepsAPace) {
   EXPECT_EQ(run.stages[0].calls->call(2, 0).not_before_ns, -1);
 }
 
+TEST(RecordedRun, WakingAWorkerTakesAsLongForEveryStage) {
+  RunReport report = test::recorded_report(3, 1'000, 2'000, 3'000);
+  report.stages[0].record->wake_ns = 70;
+  RecordedRun run = recorded_run(report);
+  EXPECT_EQ(run.stages[0].wake_ns, 70);
+  EXPECT_EQ(run.stages[1].wake_ns, 70) << "no worker ever slept";
+  EXPECT_EQ(run.stages[2].wake_ns, 70);
+  report.stages[1].record->wake_ns = 50;
+  run = recorded_run(report);
+  EXPECT_EQ(run.stages[1].wake_ns, 50);
+  EXPECT_EQ(run.stages[2].wake_ns, 70);
+}
+
 TEST(RecordedRun, WhatCannotBeReplayedIsRefusedWithTheReason) {
   EXPECT_EQ(refusal([](RunReport&) {}), "");
   EXPECT_THAT(refusal([](RunReport& report) { report.stages[1].record.reset(); }), HasSubstr("run it with --record"));
