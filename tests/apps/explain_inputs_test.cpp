@@ -67,9 +67,9 @@ TEST(KeptInputsWithoutFiles, SayNothing) {
 
 TEST(KeptInputsWithoutFiles, WhatTheKernelDoesNotTellAboutCannotBeAskedFor) {
   for (const char* const state : {"cold", "warm"}) {
-    EXPECT_THROW(InputsKept({"/proc/self/status"}, state), Error);
+    EXPECT_THROW(InputsKept({"/no/such/file"}, state), Error);
   }
-  EXPECT_EQ(InputsKept({"/proc/self/status"}, "auto").text(), "1 input as found");
+  EXPECT_EQ(InputsKept({"/no/such/file"}, "auto").text(), "1 input as found");
 }
 
 }  // namespace

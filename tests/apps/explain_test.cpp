@@ -67,13 +67,13 @@ double ratio_of(const json& ladder, const std::string& kind) {
   return 0;
 }
 
-// A reader that waits 5 ms for each of 60 blocks, and nothing else to do: no machine is so busy that it were not so.
+// A reader that waits 20 ms for each of 30 blocks, and nothing else to do: no machine is so busy that it were not so.
 std::string slow_reader() {
-  return stage("read", "raw_reader", "path = \"in.raw\"\nvia = { block = \"1 KiB\", latency = \"5 ms\" }\n");
+  return stage("read", "raw_reader", "path = \"in.raw\"\nvia = { block = \"1 KiB\", latency = \"20 ms\" }\n");
 }
 
 TEST_F(Explain, FindsASlowReaderAndAgreesWithTheVerdict) {
-  directory_.write("in.raw", std::string(60 << 10, 'x'));
+  directory_.write("in.raw", std::string(30 << 10, 'x'));
   const std::string config = "[pipeline]\nname = \"slow\"\n" + slow_reader() + stage("work", "spin") + raw_writer();
   const json ladder = explained(config);
   EXPECT_EQ(ladder.at("schema"), "millrace.explain/1");
