@@ -12,6 +12,7 @@
 #include "io/fast5_format.h"
 #include "io/file_descriptor.h"
 #include "io/file_signature.h"
+#include "io/pod5_format.h"
 #include "io/signal_coding.h"
 #include "io/slow5_format.h"
 #include "pipeline/core/error.h"
@@ -69,6 +70,28 @@ void add_fast5(Inspection& result) {
   result.extents = extents;
 }
 
+void add_pod5(Inspection& result) {
+  std::vector<io::Pod5Read> reads;
+  try {
+    reads = io::index_pod5(result.path);
+  } catch (const Error& error) {
+    result.format_detail = "but it cannot be read: " + error.message();
+    if (error.offset()) result.format_detail += " (offset " + std::to_string(*error.offset()) + ")";
+    return;
+  }
+  SignalSummary& signal = result.signal.emplace();
+  ExtentSummary extents;
+  std::uint64_t samples = 0;
+  for (const auto& read : reads) {
+    ++signal.reads;
+    samples += read.samples;
+    ++signal.codings[io::text_of(read.coding)];
+    for (const auto& piece : read.pieces) count_extent(piece.extent, extents);
+  }
+  signal.samples = samples;
+  result.extents = extents;
+}
+
 /// BLOW5 and SLOW5. Reads that occur twice are told of, not refused.
 void add_slow5(Inspection& result) {
   std::uint64_t twice = 0;
@@ -100,6 +123,7 @@ void add_format(Inspection& result) {
   if (result.format == "npy") result.format_detail = npy_header(head);
   if (result.format == "HDF5") add_fast5(result);
   if (result.format == "BLOW5" || result.format == "SLOW5") add_slow5(result);
+  if (result.format == "POD5") add_pod5(result);
 }
 
 void add_transports(Inspection& result) {

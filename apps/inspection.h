@@ -39,7 +39,7 @@ struct TransportCheck {
 struct Inspection {
   std::filesystem::path path;
   std::uint64_t bytes = 0;
-  std::string format;         ///< by its start: "FAST5", "BLOW5", "npy"; empty = nothing that can be told
+  std::string format;         ///< by its start: "FAST5", "POD5", "npy"; empty = nothing that can be told
   std::string format_detail;  ///< one clause: the header of an npy file, why a file cannot be read; may be empty
   std::optional<SignalSummary> signal;
   std::optional<ExtentSummary> extents;
@@ -51,8 +51,8 @@ struct Inspection {
 };
 
 /// Looks at a regular file, or at a directory that is a Zarr array or group. Reads its first page, and the index of a
-/// FAST5 or BLOW5 file (for SLOW5 text, that is all of it). Error with the path (kind config) when there is no such
-/// file; other Errors when it cannot be read or evicted.
+/// FAST5, POD5 or BLOW5 file (for SLOW5 text, that is all of it). Error with the path (kind config) when there is no
+/// such file; other Errors when it cannot be read or evicted.
 Inspection inspect(const std::filesystem::path& path, bool evict, const std::vector<io::Mount>& mounts);
 
 /// True for a directory that is a Zarr store, by the files in it.

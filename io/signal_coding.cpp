@@ -16,11 +16,13 @@ namespace millrace::io {
 namespace {
 
 constexpr std::string_view kVbzPrefix = "vbz:";
+constexpr std::string_view kPod5Vbz = "pod5-vbz";
 constexpr std::size_t kChecksumBytes = 4;
 // Deflate stores at best 258 bytes in 2 bits; zstd at best a block of 128 KiB in 4 bytes, of which VBZ makes up to 3.2
 // times as much.
 constexpr std::uint64_t kMaxDeflateRatio = 1032;
 constexpr std::uint64_t kMaxVbzRatio = 1 << 17;
+constexpr std::uint64_t kMaxPod5VbzRatio = 1 << 16;  // more than a byte per sample in the same blocks
 
 std::string text_of(const SignalFilter& filter) {
   switch (filter.kind) {
@@ -32,6 +34,8 @@ std::string text_of(const SignalFilter& filter) {
       return "fletcher32";
     case SignalFilter::Kind::vbz:
       return fmt::format("{}{}", kVbzPrefix, fmt::join(filter.vbz.filter_values(), ","));
+    case SignalFilter::Kind::pod5_vbz:
+      return std::string(kPod5Vbz);
   }
   return {};
 }
@@ -57,6 +61,7 @@ SignalFilter parse_filter(std::string_view text) {
   if (text == "deflate") return {Kind::deflate, {}};
   if (text == "shuffle") return {Kind::shuffle, {}};
   if (text == "fletcher32") return {Kind::fletcher32, {}};
+  if (text == kPod5Vbz) return {Kind::pod5_vbz, {}};
   if (text.starts_with(kVbzPrefix)) return {Kind::vbz, parse_vbz(text.substr(kVbzPrefix.size()))};
   throw unknown_coding(text);
 }
@@ -142,6 +147,7 @@ std::uint64_t max_samples(const SignalCoding& coding, std::uint64_t encoded_byte
     std::uint64_t ratio = 1;
     if (filter.kind == SignalFilter::Kind::deflate) ratio = kMaxDeflateRatio;
     if (filter.kind == SignalFilter::Kind::vbz) ratio = kMaxVbzRatio;
+    if (filter.kind == SignalFilter::Kind::pod5_vbz) ratio = kMaxPod5VbzRatio;
     if (bytes > std::numeric_limits<std::uint64_t>::max() / ratio) return std::numeric_limits<std::uint64_t>::max();
     bytes *= ratio;
   }
@@ -162,7 +168,7 @@ SignalDecoder::SignalDecoder() : inflater_(std::make_unique<Inflater>()) {
 SignalDecoder::~SignalDecoder() = default;
 
 std::uint64_t SignalDecoder::scratch_bytes() const {
-  return vbz_.scratch_bytes() + scratch_[0].capacity() + scratch_[1].capacity();
+  return vbz_.scratch_bytes() + pod5_vbz_.scratch_bytes() + scratch_[0].capacity() + scratch_[1].capacity();
 }
 
 /// Undoes one step into `output`; returns the bytes that came out, which may be a part of `input`.
@@ -188,6 +194,7 @@ std::span<const std::byte> SignalDecoder::undo(const SignalFilter& filter, std::
       return output.first(got);
     }
     case SignalFilter::Kind::vbz:
+    case SignalFilter::Kind::pod5_vbz:
       throw Error("VBZ must be the first step of a coding");
   }
   return {};
@@ -215,6 +222,10 @@ std::uint64_t SignalDecoder::decode_up_to(std::span<const std::byte> piece, cons
       const std::uint64_t count = std::min<std::uint64_t>(VbzDecoder::samples_in(data), samples.size());
       vbz_.decode(data, coding[step].vbz, samples.first(count));
       return count;
+    }
+    if (step == 0 && coding[step].kind == SignalFilter::Kind::pod5_vbz) {
+      pod5_vbz_.decode(data, samples);  // does not say how many it holds: exactly those or an error
+      return samples.size();
     }
     if (step == 0) {
       data = undo(coding[step], data, output);

@@ -9,13 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "io/pod5_vbz.h"
 #include "io/vbz.h"
 
 namespace millrace::io {
 
 /// One step of how int16 samples were encoded.
 struct SignalFilter {
-  enum class Kind { deflate, shuffle, fletcher32, vbz };
+  enum class Kind { deflate, shuffle, fletcher32, vbz, pod5_vbz };
   Kind kind = Kind::deflate;
   Vbz vbz;  ///< used with Kind::vbz
   bool operator==(const SignalFilter&) const = default;
@@ -24,8 +25,9 @@ struct SignalFilter {
 /// The steps in the order of encoding; none = the samples as they are, little-endian.
 using SignalCoding = std::vector<SignalFilter>;
 
-/// "none", or the steps joined by "+": "deflate", "shuffle+deflate+fletcher32", "vbz:1,2,1,1" (version, integer size,
-/// zig-zag delta, zstd level). This is what the attribute "coding" of a chunk says.
+/// "none", or the steps joined by "+": "deflate", "shuffle+deflate+fletcher32", "vbz:1,2,1,1" (VBZ of FAST5: version,
+/// integer size, zig-zag delta, zstd level), "pod5-vbz" (of POD5, another format). This is what the attribute "coding"
+/// of a chunk says.
 std::string text_of(const SignalCoding& coding);
 /// The reverse. Error when the text is none of these.
 SignalCoding parse_signal_coding(std::string_view text);
@@ -60,6 +62,7 @@ class SignalDecoder {
   struct Inflater;
   std::unique_ptr<Inflater> inflater_;
   VbzDecoder vbz_;
+  Pod5VbzDecoder pod5_vbz_;
   std::array<std::vector<std::byte>, 2> scratch_;
 };
 

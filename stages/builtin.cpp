@@ -10,6 +10,8 @@
 #include "stages/fast5_reader.h"
 #include "stages/normalize.h"
 #include "stages/null_writer.h"
+#include "stages/pod5_reader.h"
+#include "stages/pod5_writer.h"
 #include "stages/raw_reader.h"
 #include "stages/raw_writer.h"
 #include "stages/signal_qc_writer.h"
@@ -24,6 +26,7 @@ namespace millrace {
 void add_builtin_stages(Registry& registry) {
   // Sources
   registry.add<Fast5Reader>("fast5_reader", "reads of nanopore FAST5 files, still encoded, one chunk per read");
+  registry.add<Pod5Reader>("pod5_reader", "reads of nanopore POD5 files, still encoded, one chunk per read");
   registry.add<RawReader>("raw_reader", "bytes of any files, in blocks");
   registry.add<Slow5Reader>("slow5_reader",
                             "reads of nanopore BLOW5 and SLOW5 files, still encoded, one chunk per read");
@@ -43,6 +46,7 @@ void add_builtin_stages(Registry& registry) {
   registry.add<ChecksumWriter>("checksum_writer", "writes the CRC-32C of what flows by, for verify_crc32c");
   registry.add<EventsWriter>("events_writer", "writes events as a table, one row per event");
   registry.add<NullWriter>("null_writer", "takes everything, keeps nothing");
+  registry.add<Pod5Writer>("pod5_writer", "writes reads to one POD5 file");
   registry.add<RawWriter>("raw_writer", "appends the bytes of every chunk to a file");
   registry.add<SignalQcWriter>("signal_qc_writer", "a TSV row per read: samples, sum, min, max, sha256");
   registry.add<Slow5Writer>("slow5_writer", "writes reads to one BLOW5 or SLOW5 file");

@@ -18,27 +18,35 @@ struct Piece {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
   std::uint32_t mask = 0;
+  std::optional<std::uint64_t> samples;  // exactly so many; nothing = as all pieces, the last one at least what is left
 };
 
-/// Takes one number and the separator after it off the front of `text`.
+/// Takes one number off the front of `text`.
 template <typename T>
-T take_number(std::string_view& text, char separator) {
+T take_number(std::string_view& text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc()) throw Error("its attribute 'pieces' cannot be read");
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  if (!text.empty()) {
-    if (text.front() != separator) throw Error("its attribute 'pieces' cannot be read");
-    text.remove_prefix(1);
-  }
   return value;
+}
+
+/// Takes `separator` off the front of `text`; false when something else is there.
+bool take(char separator, std::string_view& text) {
+  if (!text.starts_with(separator)) return false;
+  text.remove_prefix(1);
+  return true;
 }
 
 Piece take_piece(std::string_view& text) {
   Piece piece;
-  piece.offset = take_number<std::uint64_t>(text, ':');
-  piece.length = take_number<std::uint64_t>(text, ':');
-  piece.mask = take_number<std::uint32_t>(text, ' ');
+  piece.offset = take_number<std::uint64_t>(text);
+  if (!take(':', text)) throw Error("its attribute 'pieces' cannot be read");
+  piece.length = take_number<std::uint64_t>(text);
+  if (!take(':', text)) throw Error("its attribute 'pieces' cannot be read");
+  piece.mask = take_number<std::uint32_t>(text);
+  if (take(':', text)) piece.samples = take_number<std::uint64_t>(text);
+  if (!text.empty() && !take(' ', text)) throw Error("its attribute 'pieces' cannot be read");
   return piece;
 }
 
@@ -125,11 +133,15 @@ void DecodeSignal::choose_coding(const Chunk& chunk) {
 void DecodeSignal::decode_pieces(const Chunk& chunk, const Framing& framing, std::span<std::int16_t> samples) {
   if (samples.empty()) return;
   std::string_view text = framing.pieces;
-  for (std::uint64_t first = 0; first < samples.size(); first += framing.piece_samples) {
-    const Piece piece = framing.pieces.empty() ? Piece{0, chunk.size_bytes(), 0} : take_piece(text);
-    const std::uint64_t here = std::min<std::uint64_t>(framing.piece_samples, samples.size() - first);
+  for (std::uint64_t first = 0; first < samples.size();) {
+    const std::uint64_t left = samples.size() - first;
+    const Piece piece = framing.pieces.empty() ? Piece{0, chunk.size_bytes(), 0, {}} : take_piece(text);
+    const std::uint64_t here = std::min(piece.samples.value_or(framing.piece_samples), left);
     if (framing.pieces.empty() && here != samples.size()) throw Error("its attribute 'pieces' is missing");
-    decode_piece(part_of(chunk.bytes(), piece), piece.mask, framing.piece_samples, samples.subspan(first, here));
+    if (piece.samples && *piece.samples > left) throw Error("its pieces hold more samples than it has");
+    decode_piece(part_of(chunk.bytes(), piece), piece.mask, piece.samples.value_or(framing.piece_samples),
+                 samples.subspan(first, here));
+    first += here;
   }
   if (!text.empty()) throw Error("its attribute 'pieces' has more entries than the samples need");
 }

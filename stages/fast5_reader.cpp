@@ -11,12 +11,10 @@
 #include "io/fast5_format.h"
 #include "io/input_files.h"
 #include "io/signal_coding.h"
+#include "stages/piece_layout.h"
 
 namespace millrace {
 namespace {
-
-/// Bytes between the pieces of a read that are read along rather than leaving them out and copying the pieces together.
-std::uint64_t tolerated_gaps(std::uint64_t bytes) { return std::max<std::uint64_t>(64UL * 1024, bytes / 8); }
 
 /// How a read is fetched.
 struct Fetch {
@@ -28,42 +26,20 @@ struct Fetch {
   std::vector<std::byte> compact;     // the chunk itself, when it came with the index
 };
 
-/// The pieces in the order of the file, and where each (in the order of samples) goes in the chunk.
-std::vector<std::uint64_t> lay_out(const io::Fast5Read& read, Fetch& fetch) {
-  std::uint64_t first = read.pieces.front().extent.offset;
-  std::uint64_t last = 0;
-  std::uint64_t sum = 0;
-  for (const auto& piece : read.pieces) {
-    first = std::min(first, piece.extent.offset);
-    last = std::max(last, piece.extent.offset + piece.extent.length);
-    sum += piece.extent.length;
-  }
-  fetch.span = {first, last - first};
-  std::vector<std::uint64_t> offsets;
-  if (fetch.span.length <= sum + tolerated_gaps(sum)) {
-    fetch.bytes = fetch.span.length;
-    for (const auto& piece : read.pieces) offsets.push_back(piece.extent.offset - first);
-    return offsets;
-  }
-  fetch.bytes = sum;
-  std::uint64_t offset = 0;
-  for (const auto& piece : read.pieces) {
-    fetch.scattered.push_back(piece.extent);
-    offsets.push_back(offset);
-    offset += piece.extent.length;
-  }
-  return offsets;
-}
-
 Fetch fetch_of(io::Fast5Read read, const std::shared_ptr<const std::filesystem::path>& file) {
   Fetch fetch;
   fetch.file = file;
   if (!read.pieces.empty()) {
-    const auto offsets = lay_out(read, fetch);
+    std::vector<io::Extent> extents;
+    for (const auto& piece : read.pieces) extents.push_back(piece.extent);
+    PieceLayout layout = lay_out(extents);
+    fetch.span = layout.span;
+    fetch.bytes = layout.bytes;
+    fetch.scattered = std::move(layout.scattered);
     if (read.pieces.size() > 1 || read.pieces.front().filter_mask != 0) {
       std::string pieces;
-      for (std::size_t i = 0; i < offsets.size(); ++i) {
-        pieces += fmt::format("{}{}:{}:{}", i == 0 ? "" : " ", offsets[i], read.pieces[i].extent.length,
+      for (std::size_t i = 0; i < extents.size(); ++i) {
+        pieces += fmt::format("{}{}:{}:{}", i == 0 ? "" : " ", layout.offsets[i], read.pieces[i].extent.length,
                               read.pieces[i].filter_mask);
       }
       read.attributes.set("pieces", std::move(pieces));
@@ -98,18 +74,6 @@ std::uint64_t memory_of(const Fetch& fetch) {
   }
   return bytes;
 }
-
-/// Lends from the heap while it lives: for pieces that are copied together and do not go down the link themselves.
-class LendFromHeap {
- public:
-  LendFromHeap() : before_(std::exchange(call_context().lender, &heap_lender())) {}
-  LendFromHeap(const LendFromHeap&) = delete;
-  LendFromHeap& operator=(const LendFromHeap&) = delete;
-  ~LendFromHeap() { call_context().lender = before_; }
-
- private:
-  Lender* before_;
-};
 
 }  // namespace
 
@@ -184,7 +148,7 @@ std::optional<Chunk> Fast5Reader::produce(std::uint64_t index) {
     bytes = loan(fetch.compact.size());
     std::memcpy(bytes.writable().data(), fetch.compact.data(), fetch.compact.size());
   } else if (!fetch.scattered.empty()) {
-    bytes = gather(*fetch.file, fetch.scattered, fetch.bytes);
+    bytes = gather(reader_, *fetch.file, fetch.scattered, fetch.bytes);
   } else {
     bytes = reader_.read(index);
   }
@@ -192,20 +156,6 @@ std::optional<Chunk> Fast5Reader::produce(std::uint64_t index) {
   chunk.set_origin({fetch.file, fetch.span.offset, fetch.span.length});
   chunk.set_attributes(fetch.attributes);
   return chunk;
-}
-
-Buffer Fast5Reader::gather(const std::filesystem::path& file, const std::vector<io::Extent>& extents,
-                           std::uint64_t bytes) {
-  Buffer all = loan(bytes);
-  std::byte* to = all.writable().data();
-  const LendFromHeap pieces_only;
-  for (const auto& extent : extents) {
-    const Buffer piece = reader_.at(file).read(extent);
-    if (!piece.empty()) std::memcpy(to, piece.data(), piece.size());
-    to += piece.size();
-  }
-  call_context().tally.copied_bytes += bytes;
-  return all;
 }
 
 std::optional<std::uint64_t> Fast5Reader::total_chunks() const { return index_->fetches.size(); }

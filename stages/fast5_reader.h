@@ -39,7 +39,6 @@ class Fast5Reader final : public Source {
 
  private:
   struct Index;
-  Buffer gather(const std::filesystem::path& file, const std::vector<io::Extent>& extents, std::uint64_t bytes);
 
   std::vector<std::filesystem::path> entries_;
   io::PieceReader reader_;

@@ -10,6 +10,7 @@
 #include "stages/detect_events.h"
 #include "stages/fast5_reader.h"
 #include "stages/raw_reader.h"
+#include "tests/support/pod5_files.h"
 #include "tests/support/slow5_files.h"
 #include "tests/support/stage_driver.h"
 
@@ -59,6 +60,20 @@ std::optional<Feed> events() {
 }
 
 std::filesystem::path fast5_file() { return test_data() / "fast5" / "ont_multi_fast5_vbz.fast5"; }
+
+Options pod5_reader_options(const TempDirectory& directory) {
+  return options_of({{"path", directory.write("in.pod5", pod5_of(made_reads({5000, 0, 1, 120'000, 77}))).string()}});
+}
+
+/// Reads with all that POD5 can hold of them.
+std::optional<Feed> described_signal() {
+  Feed feed{{DType::i16, "signal", 0}, {}};
+  for (const auto& read : made_reads({4000, 1, 0, 9000})) {
+    feed.chunks.push_back(chunk_of(read.samples, std::make_shared<const Attributes>(read.attributes)));
+    feed.type.max_bytes = std::max<std::uint64_t>(feed.type.max_bytes, feed.chunks.back().size_bytes());
+  }
+  return feed;
+}
 
 std::optional<Feed> encoded() {
   if (!std::filesystem::exists(fast5_file())) return std::nullopt;
@@ -112,6 +127,7 @@ std::vector<StageCase> stage_cases() {
   return {
       {"raw_reader", raw_reader_options, {}},
       {"synthetic_reader", fixed({{"chunks", std::int64_t{7}}, {"chunk_bytes", "1001 B"}}), {}},
+      {"pod5_reader", pod5_reader_options, {}},
       {"fast5_reader", fixed({{"path", fast5_file().string()}}), {}},
       {"slow5_reader", slow5_reader_options, {}},
 
@@ -125,6 +141,7 @@ std::vector<StageCase> stage_cases() {
 
       {"null_writer", fixed({}), signal},
       {"checksum_writer", writing("out.crc32c"), signal},
+      {"pod5_writer", writing("out.pod5"), described_signal},
       {"raw_writer", writing("out.bin"), signal},
       {"events_writer", writing("out.tsv"), events},
       {"signal_qc_writer", writing("out.tsv"), signal},

@@ -11,7 +11,7 @@ TEST(BuiltinStages, HaveTheTypesThatTheContractNames) {
   Registry registry;
   add_builtin_stages(registry);
   for (const auto* const type : {"raw_reader", "raw_writer", "null_writer", "synthetic_reader", "spin", "fast5_reader",
-                                 "slow5_reader", "decode_signal", "signal_qc_writer", "encode_zstd"}) {
+                                 "pod5_reader", "slow5_reader", "decode_signal", "signal_qc_writer", "encode_zstd"}) {
     EXPECT_TRUE(registry.contains(type)) << type;
   }
 }
