@@ -422,8 +422,12 @@ struct ArrowFile::Parts {
 };
 
 ArrowFile::ArrowFile(Reader& reader, Extent table) : parts_(new Parts{reader, table, {}, {}, {}, 0, {}}) {
-  parts_->check_ends();
-  parts_->read_footer();
+  try {
+    parts_->check_ends();
+    parts_->read_footer();
+  } catch (Error& error) {
+    throw error.at_offset(table.offset);
+  }
 }
 
 ArrowFile::~ArrowFile() = default;
@@ -449,14 +453,18 @@ std::size_t ArrowFile::batches() const { return parts_->batches.size(); }
 
 ArrowBatch ArrowFile::batch(std::size_t index, Body body) const {
   const Place& place = parts_->batches.at(index);
-  Buffer bytes = parts_->fetch(place, body);
-  const auto* const stored = parts_->message(bytes, place).header_as_RecordBatch();
-  if (stored == nullptr) throw damaged("there is no batch where its footer says", place.metadata.offset);
-  std::vector<const ArrowField*> wanted;
-  for (const auto& field : parts_->fields) wanted.push_back(&field);
-  ArrowBatch batch = Parts::batch_of(*stored, place, wanted, false);
-  if (body == Body::loaded) Parts::keep_body(batch, std::move(bytes), place);
-  return batch;
+  try {
+    Buffer bytes = parts_->fetch(place, body);
+    const auto* const stored = parts_->message(bytes, place).header_as_RecordBatch();
+    if (stored == nullptr) throw damaged("there is no batch where its footer says", place.metadata.offset);
+    std::vector<const ArrowField*> wanted;
+    for (const auto& field : parts_->fields) wanted.push_back(&field);
+    ArrowBatch batch = Parts::batch_of(*stored, place, wanted, false);
+    if (body == Body::loaded) Parts::keep_body(batch, std::move(bytes), place);
+    return batch;
+  } catch (Error& error) {
+    throw error.at_offset(place.metadata.offset);
+  }
 }
 
 Buffer ArrowFile::bytes(const ArrowBatch& batch, Extent extent) const {
