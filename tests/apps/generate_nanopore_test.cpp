@@ -10,6 +10,7 @@
 #include "apps/nanopore_simulator.h"
 #include "stages/decode_signal.h"
 #include "stages/fast5_reader.h"
+#include "stages/pod5_reader.h"
 #include "tests/support/stage_driver.h"
 #include "tests/support/temp_directory.h"
 
@@ -32,8 +33,9 @@ GenerateNanopore small(const std::filesystem::path& path, std::uint64_t reads = 
 }
 
 /// The samples of every read, by our own reader and decoder.
+template <typename FormatReader = Fast5Reader>
 std::map<std::string, Samples> read_back(const std::filesystem::path& path) {
-  Fast5Reader reader(options_of({{"path", path.string()}}));
+  FormatReader reader(options_of({{"path", path.string()}}));
   DecodeSignal decode(options_of({}));
   decode.prepare(reader.prepare());
   std::map<std::string, Samples> reads;
@@ -54,6 +56,21 @@ std::map<std::string, Samples> drawn(const GenerateNanopore& options, std::uint6
     result[read.id] = read.samples;
   }
   return result;
+}
+
+TEST(GenerateNanopore, APod5FileHoldsTheSame) {
+  const TempDirectory directory;
+  for (const char* const coding : {"vbz", "none"}) {
+    GenerateNanopore options = small(directory / (std::string(coding) + ".pod5"));
+    options.coding = coding;
+    const GenerateSummary summary = generate_nanopore(options);
+    EXPECT_EQ(read_back<Pod5Reader>(options.path), drawn(options, 6)) << coding;
+    EXPECT_EQ(summary.reads, 6U);
+  }
+  GenerateNanopore wrong = small(directory / "x.pod5");
+  wrong.coding = "deflate";
+  EXPECT_EQ(error_of([&] { generate_nanopore(wrong); })->kind(), ErrorKind::config);
+  EXPECT_FALSE(std::filesystem::exists(wrong.path));
 }
 
 TEST(GenerateNanopore, TheFileHoldsWhatWasDrawnInEveryCoding) {

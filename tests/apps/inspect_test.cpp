@@ -88,6 +88,16 @@ TEST_F(Inspect, SaysWhyABlow5FileCannotBeRead) {
   EXPECT_THAT(text.out, ContainsRegex("BLOW5, but it cannot be read: is cut off: .*offset [0-9]+"));
 }
 
+TEST_F(Inspect, ShowsWhatAPod5FileHoldsOrWhyItCannotBeRead) {
+  const auto file = (directory_ / "a.pod5").string();
+  ASSERT_EQ(run_millrace({"generate", "nanopore", file, "--reads", "7", "--seed", "3"}).exit_code, 0);
+  const CommandResult text = run_millrace({"inspect", file});
+  EXPECT_THAT(text.out, ContainsRegex("\n  format +POD5, 7 reads, [0-9]+ samples, 7 of pod5-vbz\n"));
+  const auto broken = directory_.write("b.pod5", test::contents_of(file).substr(0, 5000));
+  const CommandResult why = run_millrace({"inspect", broken.string()});
+  EXPECT_THAT(why.out, ContainsRegex("\n  format +POD5, but it cannot be read: the POD5 file is not complete"));
+}
+
 TEST_F(Inspect, NamesAnHdf5FileThatIsNoFast5AndWhy) {
   const auto file = directory_.write("a.h5", "\x89HDF\r\n\x1A\n and then nothing of the kind");
   const json parsed = first_of(run_millrace({"inspect", "--json", file.string()}));
