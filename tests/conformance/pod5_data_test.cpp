@@ -131,9 +131,9 @@ TEST_P(Pod5Encodings, WrittenAsPod5TheyStayTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Files, Pod5Encodings,
                          testing::Values("fast5/ont_multi_fast5_zip.fast5", "fast5/ont_multi_fast5_vbz.fast5",
-                                         "pod5/ont_multi_fast5_zip_v0.pod5",
-                                         "pod5/ont_multi_fast5_zip_v1.pod5", "pod5/ont_multi_fast5_zip_v2.pod5",
-                                         "pod5/ont_multi_fast5_zip_v3.pod5", "pod5/ont_multi_fast5_zip_v4.pod5"),
+                                         "pod5/ont_multi_fast5_zip_v0.pod5", "pod5/ont_multi_fast5_zip_v1.pod5",
+                                         "pod5/ont_multi_fast5_zip_v2.pod5", "pod5/ont_multi_fast5_zip_v3.pod5",
+                                         "pod5/ont_multi_fast5_zip_v4.pod5"),
                          [](const auto& name) { return "Number" + std::to_string(name.index); });
 
 class Pod5Synthetic : public Pod5Data {};
