@@ -21,6 +21,7 @@
 #include "pipeline/core/error.h"
 #include "pipeline/core/registry.h"
 #include "pipeline/core/units.h"
+#include "pipeline/report_difference.h"
 
 namespace millrace::apps {
 namespace {
@@ -93,6 +94,7 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
   command.add_option("CONFIG", arguments->config, "The pipeline, a TOML file")->required()->type_name("");
   add_overrides(command, arguments->overrides);
   command.add_option("--report", arguments->report, "Write the report to this file, as JSON")->type_name("FILE");
+  command.add_option("--html", arguments->html, "Write it to this file, as a page for a browser")->type_name("FILE");
   add_plugins(command, arguments->plugins);
   const std::vector<std::pair<std::string, ProgressMode>> modes{
       {"auto", ProgressMode::automatic}, {"plain", ProgressMode::plain}, {"off", ProgressMode::off}};
@@ -145,10 +147,31 @@ void add_stages(CLI::App& app, Action& action) {
 
 void add_report(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("report", "Print a stored report again, or what changed between two");
-  command.footer("Example:\n  millrace report run.json\n  millrace report before.json after.json");
+  command.footer(
+      "Example:\n"
+      "  millrace report run.json\n"
+      "  millrace report run.json --html run.html\n"
+      "  millrace report before.json after.json --fail-on-slower 5%\n"
+      "\n"
+      "With --fail-on-slower the exit code is 1 when the second run is slower by more than that, 2 when the two "
+      "cannot\n"
+      "be compared. One run of each proves little: `millrace compare` repeats them in turn.");
   const auto arguments = std::make_shared<ReportArguments>();
   command.add_option("RUN", arguments->report, "A report written by run --report")->required()->type_name("");
   command.add_option("OTHER", arguments->other, "A second one to compare it with")->type_name("");
+  command.add_option("--html", arguments->html, "Write the report to this file, as a page for a browser")
+      ->type_name("FILE");
+  command.add_option("--json", arguments->json, "Write what changed to this file, as JSON")->type_name("FILE");
+  command
+      .add_option_function<std::string>(
+          "--fail-on-slower",
+          [arguments](const std::string& text) {
+            arguments->fail_on_slower = parse_share(text);
+            if (!arguments->fail_on_slower)
+              throw CLI::ValidationError("--fail-on-slower", "a share like 5% or 0.05, not '" + text + "'");
+          },
+          "Exit code 1 when the second run is slower by more than this")
+      ->type_name("SHARE");
   command.add_flag("--explain", arguments->explain, "Print the rule behind the verdict, with its thresholds");
   command.callback([arguments, &action] { action = [arguments] { return report_command(*arguments); }; });
 }

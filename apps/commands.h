@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct RunArguments {
   std::vector<std::string> overrides;
   std::vector<std::filesystem::path> plugins;
   std::filesystem::path report;  ///< empty = none
+  std::filesystem::path html;    ///< empty = none
   ProgressMode progress = ProgressMode::automatic;
   bool explain = false;
   bool record = false;               ///< keep every turn in the report, for `explain`
@@ -40,6 +42,9 @@ struct StagesArguments {
 struct ReportArguments {
   std::filesystem::path report;
   std::filesystem::path other;  ///< empty = print `report`
+  std::filesystem::path html;   ///< `report` as a page instead of text; empty = text
+  std::filesystem::path json;   ///< of the difference; empty = none
+  std::optional<double> fail_on_slower;
   bool explain = false;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "pipeline/report.h"
@@ -9,8 +10,7 @@ namespace millrace::apps {
 /// The report as standard output gets it: coloured on a terminal; with `explain`, the rule behind the verdict below.
 std::string text_of(const RunReport& report, bool explain);
 
-/// What changed from `before` to `after`: wall time, rate, verdict, and the shares of slot time of every stage. Two
-/// single runs say nothing about noise, and the text says so.
-std::string difference_text(const RunReport& before, const RunReport& after);
+/// Writes a whole file under its final name, or none. Error (kind config) with the path when it cannot be made.
+void write_text_file(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace millrace::apps

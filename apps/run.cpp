@@ -22,6 +22,7 @@
 #include "io/output_file.h"
 #include "pipeline/complete_report.h"
 #include "pipeline/config.h"
+#include "pipeline/report_html.h"
 #include "pipeline/report_json.h"
 
 namespace millrace::apps {
@@ -29,8 +30,8 @@ namespace {
 
 using Paths = std::vector<std::filesystem::path>;
 
-/// The file of --report. Made before the run, so that a directory that is not there is told at once and not after
-/// hours.
+/// The file of --report or --html. Made before the run, so that a directory that is not there is told at once and not
+/// after hours.
 std::unique_ptr<io::OutputFile> open_report(const std::filesystem::path& path) {
   if (path.empty()) return nullptr;
   try {
@@ -111,10 +112,20 @@ RunReport report_of_failure(const PipelineSpec& spec, const Error& error) {
   return report;
 }
 
-void write_report(const std::unique_ptr<io::OutputFile>& file, const RunReport& report) {
-  if (file == nullptr) return;
-  file->append(to_json(report) + "\n");
-  file->publish();
+struct ReportFiles {
+  std::unique_ptr<io::OutputFile> json;
+  std::unique_ptr<io::OutputFile> html;
+};
+
+void write_report(const ReportFiles& files, const RunReport& report) {
+  if (files.json != nullptr) {
+    files.json->append(to_json(report) + "\n");
+    files.json->publish();
+  }
+  if (files.html != nullptr) {
+    files.html->append(to_html(report));
+    files.html->publish();
+  }
 }
 
 int exit_code_of(const RunReport& report, std::uint64_t loss_budget_chunks) {
@@ -134,11 +145,11 @@ void print_remarks(const RunReport& report, const std::vector<std::string>& stuc
   if (!stuck.empty()) print_error(fmt::format("did not come back from its call: {}", fmt::join(stuck, ", ")));
 }
 
-int finish(RunOutcome& outcome, const RunArguments& arguments, const std::unique_ptr<io::OutputFile>& report_file,
+int finish(RunOutcome& outcome, const RunArguments& arguments, const ReportFiles& report_files,
            std::uint64_t loss_budget_chunks) {
   RunReport& report = outcome.report;
   complete_report(report);
-  write_report(report_file, report);
+  write_report(report_files, report);
   print(text_of(report, arguments.explain));
   print_remarks(report, outcome.stuck, loss_budget_chunks);
   return exit_code_of(report, loss_budget_chunks);
@@ -155,7 +166,7 @@ int finish(RunOutcome& outcome, const RunArguments& arguments, const std::unique
 int run_command(const RunArguments& arguments) {
   const Registry registry = make_registry(arguments.plugins);
   const PipelineSpec spec = load_config(arguments.config, arguments.overrides);
-  const auto report_file = open_report(arguments.report);
+  const ReportFiles report_files{open_report(arguments.report), open_report(arguments.html)};
   RunControl control;
   const SignalsToRun signals(control);
 
@@ -166,7 +177,7 @@ int run_command(const RunArguments& arguments) {
     if (error.kind() == ErrorKind::run) {
       RunReport report = report_of_failure(spec, error);
       add_surroundings(report, arguments, {});
-      write_report(report_file, report);
+      write_report(report_files, report);
     }
     throw;
   }
@@ -178,7 +189,7 @@ int run_command(const RunArguments& arguments) {
   add_surroundings(outcome.report, arguments, inputs);
   int code = kRunFailed;
   try {
-    code = finish(outcome, arguments, report_file, spec.loss_budget_chunks);
+    code = finish(outcome, arguments, report_files, spec.loss_budget_chunks);
   } catch (const std::exception& failure) {
     if (outcome.stuck.empty()) throw;
     print_error(failure.what());

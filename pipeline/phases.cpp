@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "pipeline/throughput.h"
 #include "pipeline/verdict.h"
 
 namespace millrace {
@@ -123,22 +124,9 @@ std::vector<Stretch> runs_of(const std::vector<Stretch>& windows) {
   return lasting;
 }
 
-/// Whether the slot time of any stage was spent otherwise in `b` than in `a`: a verdict near a threshold may change
-/// without that anything did.
 bool differ(const RunReport& report, const std::vector<Sample>& samples, const Stretch& a, const Stretch& b) {
-  const VerdictInput left = verdict_input(report, part(samples, a.first, a.last));
-  const VerdictInput right = verdict_input(report, part(samples, b.first, b.last));
-  const auto moved = [&](std::size_t i, std::int64_t StateTimes::*state) {
-    const double slots = left.stages[i].slots;
-    const double before = static_cast<double>(left.stages[i].time.*state) / (slots * static_cast<double>(left.wall_ns));
-    const double after =
-        static_cast<double>(right.stages[i].time.*state) / (slots * static_cast<double>(right.wall_ns));
-    return std::max(before, after) - std::min(before, after) >= kDriftShare;
-  };
-  for (std::size_t i = 0; i < left.stages.size(); ++i)
-    if (moved(i, &StateTimes::busy_ns) || moved(i, &StateTimes::starved_ns) || moved(i, &StateTimes::blocked_ns))
-      return true;
-  return false;
+  return spent_otherwise(verdict_input(report, part(samples, a.first, a.last)),
+                         verdict_input(report, part(samples, b.first, b.last)));
 }
 
 Phase phase(const char* kind, const RunReport& report, const std::vector<Sample>& samples, std::size_t first,
@@ -195,6 +183,39 @@ std::vector<Phase> find_phases(const RunReport& report) {
   phases.insert(phases.end(), steady.begin(), steady.end());
   if (drained + 1 < samples.size()) phases.push_back(phase("drain", report, samples, drained, samples.size() - 1));
   return phases;
+}
+
+bool spent_otherwise(const VerdictInput& a, const VerdictInput& b) {
+  const auto moved = [&](std::size_t i, std::int64_t StateTimes::*state) {
+    const double slots = a.stages[i].slots;
+    const double before = static_cast<double>(a.stages[i].time.*state) / (slots * static_cast<double>(a.wall_ns));
+    const double after = static_cast<double>(b.stages[i].time.*state) / (slots * static_cast<double>(b.wall_ns));
+    return std::max(before, after) - std::min(before, after) >= kDriftShare;
+  };
+  for (std::size_t i = 0; i < std::min(a.stages.size(), b.stages.size()); ++i)
+    if (moved(i, &StateTimes::busy_ns) || moved(i, &StateTimes::starved_ns) || moved(i, &StateTimes::blocked_ns))
+      return true;
+  return false;
+}
+
+std::vector<RunWindow> run_windows(const RunReport& report, std::size_t most) {
+  const std::vector<Sample> samples = complete_samples(report);
+  std::vector<RunWindow> windows;
+  if (samples.size() < 2 || most == 0) return windows;
+  const std::size_t intervals = samples.size() - 1;
+  const std::size_t count = std::clamp<std::size_t>(intervals / kMinWindowIntervals, 1, most);
+  const bool counts_bytes = delivered(report).counts_bytes();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t first = intervals * i / count;
+    const std::size_t last = intervals * (i + 1) / count;
+    const Delivered from = delivered(report, samples[first]);
+    const Delivered to = delivered(report, samples[last]);
+    const auto units = [&](const Delivered& sum) { return static_cast<double>(counts_bytes ? sum.bytes : sum.chunks); };
+    const auto ns = static_cast<double>(samples[last].at_ns - samples[first].at_ns);
+    windows.push_back({samples[first].at_ns, samples[last].at_ns, std::max(0.0, units(to) - units(from)) * 1e9 / ns,
+                       samples[last].resident_bytes, judge(verdict_input(report, part(samples, first, last)))});
+  }
+  return windows;
 }
 
 const Phase& main_phase(const std::vector<Phase>& phases) {

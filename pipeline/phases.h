@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "pipeline/report.h"
+#include "pipeline/verdict.h"
 
 namespace millrace {
 
@@ -16,5 +19,22 @@ std::vector<Phase> find_phases(const RunReport& report);
 
 /// The phase the run's own verdict comes from: the longest steady one. `phases` is not empty.
 const Phase& main_phase(const std::vector<Phase>& phases);
+
+/// Whether the slot time of any stage was spent otherwise in `b` than in `a`, two stretches of one run: a verdict near
+/// a threshold may change without that anything did.
+bool spent_otherwise(const VerdictInput& a, const VerdictInput& b);
+
+/// A stretch of a run with what it did there.
+struct RunWindow {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  double rate = 0;                   ///< units of Delivered per second
+  std::uint64_t resident_bytes = 0;  ///< at its end; 0 = not known
+  Verdict verdict;
+};
+
+/// The whole run cut into windows of equal numbers of samples, at most `most` of them, at least 4 samples each where
+/// there are as many; empty for a report without samples and time. Pure.
+std::vector<RunWindow> run_windows(const RunReport& report, std::size_t most);
 
 }  // namespace millrace

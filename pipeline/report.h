@@ -114,6 +114,18 @@ struct Phase {
   Verdict verdict;
 };
 
+/// A change of pace or of bottleneck that lasted, as it was told during the run (pipeline/drift.h).
+struct DriftReport {
+  std::string kind;        ///< "slower", "moved" (the bottleneck, at about the same rate), "recovered"
+  std::int64_t at_ns = 0;  ///< where it began, since the start of the run
+  /// Of the stretches before and after it: what the sources delivered per second, as `unit` says.
+  double before_rate = 0;
+  double after_rate = 0;
+  std::string unit;    ///< "bytes", or "chunks" when the chunks have none
+  std::string before;  ///< verdict of that stretch, "compute:basecall"
+  std::string after;
+};
+
 struct StallReport {
   std::string stage;
   std::string state;  ///< "starved", "blocked", "ready"
@@ -136,6 +148,7 @@ struct Sample {
   std::int64_t at_ns = 0;                  ///< since the start of the run
   std::vector<PerStage> stages;            ///< as RunReport::stages
   std::vector<std::uint64_t> link_chunks;  ///< chunks waiting, as RunReport::links
+  std::uint64_t resident_bytes = 0;        ///< memory of the process; 0 = not known
 };
 
 struct Loss {
@@ -230,6 +243,7 @@ struct RunReport {
   Verdict verdict;
   std::vector<BlameRow> blame;
   std::vector<Phase> phases;
+  std::vector<DriftReport> drift;
   std::vector<StallReport> stalls;
   CacheReport cache;
   MemoryReport memory;

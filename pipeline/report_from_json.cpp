@@ -160,6 +160,8 @@ void read_samples(RunReport& report, const ReportReader& in) {
     }
   };
   fill(in, "at_ns", [](Sample& sample, std::uint64_t value) { sample.at_ns = static_cast<std::int64_t>(value); });
+  if (in.has("resident_bytes"))
+    fill(in, "resident_bytes", [](Sample& sample, std::uint64_t value) { sample.resident_bytes = value; });
 
   if (in.array("stages").size() != report.stages.size()) refuse_report("'samples.stages' does not fit the stages");
   for (auto& sample : report.samples) sample.stages.resize(report.stages.size());
@@ -211,6 +213,12 @@ void read_account(RunReport& report, const ReportReader& in) {
     report.phases.push_back(
         {phase.text("kind"), phase.seconds("start_s"), phase.seconds("end_s"), read_verdict(phase.object("verdict"))});
   });
+  if (in.has("drift"))
+    in.each("drift", [&](const ReportReader& drift) {
+      report.drift.push_back({drift.text("kind"), drift.seconds("at_s"), drift.number("before_rate"),
+                              drift.number("after_rate"), drift.text("unit"), drift.text("before"),
+                              drift.text("after")});
+    });
   in.each("stalls", [&](const ReportReader& stall) {
     report.stalls.push_back({stall.text("stage"), stall.text("state"), stall.seconds("seconds"), stall.seconds("at_s"),
                              stall.count("chunk"), stall.texts("cause")});

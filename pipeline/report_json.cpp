@@ -224,7 +224,10 @@ Json samples_of(const RunReport& report) {
   Json links = Json::array();
   for (std::size_t i = 0; i < report.links.size(); ++i)
     links.push_back(column([&](const Sample& sample) { return sample.link_chunks[i]; }));
-  return {{"at_ns", column([](const Sample& sample) { return sample.at_ns; })}, {"stages", stages}, {"links", links}};
+  return {{"at_ns", column([](const Sample& sample) { return sample.at_ns; })},
+          {"resident_bytes", column([](const Sample& sample) { return sample.resident_bytes; })},
+          {"stages", stages},
+          {"links", links}};
 }
 
 Json json_of(const BlameRow& row) {
@@ -236,6 +239,16 @@ Json json_of(const Phase& phase) {
           {"start_s", seconds(phase.start_ns)},
           {"end_s", seconds(phase.end_ns)},
           {"verdict", json_of(phase.verdict)}};
+}
+
+Json json_of(const DriftReport& drift) {
+  return {{"kind", drift.kind},
+          {"at_s", seconds(drift.at_ns)},
+          {"before_rate", finite(drift.before_rate)},
+          {"after_rate", finite(drift.after_rate)},
+          {"unit", drift.unit},
+          {"before", drift.before},
+          {"after", drift.after}};
 }
 
 Json json_of(const StallReport& stall) {
@@ -320,6 +333,7 @@ std::string to_json(const RunReport& report) {
   json["verdict"] = json_of(report.verdict);
   json["blame"] = list_of(report.blame);
   json["phases"] = list_of(report.phases);
+  json["drift"] = list_of(report.drift);
   json["stalls"] = list_of(report.stalls);
   json["cache"] = json_of(report.cache, name_of(cache_state(report)));
   json["memory"] = json_of(report.memory);

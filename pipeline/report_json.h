@@ -11,9 +11,9 @@ namespace millrace {
 /// that are no UTF-8 (in paths) become U+FFFD. Error (kind run) when report.config_json is no JSON object.
 ///
 /// Additions to the contract: error, threads, stages[]{cpu_sampled_every}, stages[].io{fsync_calls},
-/// links[]{mean_wait_s}, verdict{rule}, ledger_cost, and samples: the cumulative figures that `series` is made of, so
-/// that a stored report can be judged and printed again. Of a run from a file also config_file, overrides and plugins;
-/// of a recorded one stages[]{record} (pipeline/record_json.h).
+/// links[]{mean_wait_s}, verdict{rule}, drift (DriftReport), ledger_cost, and samples: the cumulative figures that
+/// `series` is made of, so that a stored report can be judged and printed again. Of a run from a file also config_file,
+/// overrides and plugins; of a recorded one stages[]{record} (pipeline/record_json.h).
 std::string to_json(const RunReport& report);
 
 /// The report that to_json() wrote; `series` is not read, it follows from `samples`. Keys that are not known are

@@ -8,7 +8,10 @@
 
 #include "pipeline/cache_state.h"
 #include "pipeline/core/units.h"
+#include "pipeline/drift.h"
+#include "pipeline/phases.h"
 #include "pipeline/report_table.h"
+#include "pipeline/throughput.h"
 #include "pipeline/verdict.h"
 #include "pipeline/verdict_words.h"
 
@@ -23,6 +26,9 @@ constexpr std::size_t kStallRows = 5;
 constexpr double kPhaseWorthALine = 0.05;
 /// Blame below this share of the run is not worth a row.
 constexpr double kBlameWorthARow = 0.01;
+/// Runs from here on, and all that drifted, get a table over time.
+constexpr std::int64_t kWindowsFromNs = 600'000'000'000;
+constexpr std::size_t kWindowRows = 12;
 /// A longer name of a link has a line of its own.
 constexpr std::size_t kLinkNameColumns = 20;
 
@@ -42,6 +48,8 @@ class Writer {
                         report_.closure_error * 100);
     verdict_lines();
     phases();
+    drift();
+    windows();
     links();
     blame();
     stalls();
@@ -173,6 +181,28 @@ class Writer {
                           format_duration_ns(phase.end_ns), verdict_title(phase.verdict), confidence);
     }
     if (!text.empty()) out_ += heading("phases:") + "\n" + text;
+  }
+
+  void drift() {
+    for (const auto& one : report_.drift) wrapped("drift: ", 2, drift_text(one), "33");
+    if (const std::string growth = memory_growth_text(report_); !growth.empty()) wrapped("drift: ", 2, growth, "33");
+  }
+
+  /// What a long run did when, so that a change that no verdict shows can be seen all the same.
+  void windows() {
+    if (report_.wall_ns < kWindowsFromNs && report_.drift.empty()) return;
+    const auto cut = run_windows(report_, kWindowRows);
+    if (cut.size() < 2) return;
+    out_ += heading("over time:") + "\n";
+    const bool counts_bytes = delivered(report_).counts_bytes();
+    for (const auto& window : cut) {
+      const std::string confidence = window.verdict.kind == "none" ? "" : " (" + window.verdict.confidence + ")";
+      const std::string memory = window.resident_bytes > 0 ? format_bytes(window.resident_bytes) : "";
+      const std::string when =
+          fmt::format("  {:>8} to {:>8} {:>15} {:>9}  ", format_run_time(window.start_ns),
+                      format_run_time(window.end_ns), format_rate(window.rate, counts_bytes), memory);
+      wrapped(when, when.size() + 2, verdict_title(window.verdict) + confidence);
+    }
   }
 
   void links() {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/drift.h"
 #include "pipeline/graph.h"
 #include "pipeline/ledger_cost.h"
 
@@ -26,6 +27,8 @@ constexpr milliseconds kLookEvery{20};
 constexpr std::int64_t kProgressEveryNs = 200'000'000;
 /// Samples are thinned out to every second one when there are this many, so a run of any length keeps 500 to 1000.
 constexpr std::size_t kMaxSamples = 1000;
+/// How often the drift alarm looks: often enough for its windows of ten seconds, in runs of any length.
+constexpr std::int64_t kDriftEveryNs = 2'000'000'000;
 /// What a stop allows the calls under way: then the run is given up with their stages' names.
 constexpr milliseconds kStopWithin{1000};
 /// A stall is explained early, and ends the run only after plan.stall_timeout.
@@ -38,11 +41,40 @@ std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc);
 }
 
+/// Resident memory of the process now (second field of /proc/self/statm, pages); 0 when it cannot be read.
+std::uint64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t size_pages = 0;
+  std::uint64_t resident_pages = 0;
+  statm >> size_pages >> resident_pages;
+  return resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// What the drift alarm must know of a pipeline.
+RunReport shape_of(const Plan& plan) {
+  RunReport shape;
+  shape.threads = plan.threads;
+  shape.environment.cpus = usable_cores();
+  for (const StagePlan& stage : plan.stages) {
+    StageReport& out = shape.stages.emplace_back();
+    out.name = stage.name;
+    out.role = stage.role;
+    out.slots = stage.slots();
+  }
+  for (const LinkPlan& link : plan.links) {
+    LinkReport& out = shape.links.emplace_back();
+    out.from = plan.stages[link.from].name;
+    out.to = plan.stages[link.to].name;
+    out.capacity_chunks = link.capacity_chunks;
+  }
+  return shape;
+}
+
 /// Watches a graph from start to end; one per run.
 class Watch {
  public:
   Watch(Plan& plan, const RunSettings& settings, Graph& graph, Clock& clock)
-      : plan_(plan), settings_(settings), graph_(graph), clock_(clock) {
+      : plan_(plan), settings_(settings), graph_(graph), clock_(clock), drift_detector_(shape_of(plan)) {
     for (const StagePlan& stage : plan_.stages) {
       if (stage.role != Role::source) continue;
       const auto& source = static_cast<const Source&>(*stage.instances.front());
@@ -67,6 +99,7 @@ class Watch {
   }
 
   std::vector<Sample>& samples() { return samples_; }
+  std::vector<DriftReport>& drift() { return drift_; }
   std::int64_t sample_interval_ns() const { return sample_every_ns_; }
   std::uint64_t allocations_after_warm_up() const {
     return graph_.allocations() - allocations_warm_.value_or(graph_.allocations());
@@ -86,6 +119,10 @@ class Watch {
     if (settings_.on_progress && now_ns - last_progress_ns_ >= kProgressEveryNs) {
       report_progress();
       last_progress_ns_ = now_ns;
+    }
+    if (now_ns - last_drift_ns_ >= kDriftEveryNs && !graph_.draining() && !stopped_at_) {
+      watch_for_drift();
+      last_drift_ns_ = now_ns;
     }
     watch_for_stall(now_ns);
   }
@@ -119,8 +156,17 @@ class Watch {
     stopped_at_ = now();
   }
 
+  /// With samples of its own: those that are kept become rare in a long run.
+  void watch_for_drift() {
+    const auto found = drift_detector_.add(graph_.sample());
+    if (!found) return;
+    drift_.push_back(*found);
+    if (settings_.on_notice) settings_.on_notice(drift_text(*found));
+  }
+
   void take_sample() {
     samples_.push_back(graph_.sample());
+    samples_.back().resident_bytes = resident_bytes();
     note_warm_up();
     if (samples_.size() < kMaxSamples) return;
     std::size_t kept = 0;
@@ -178,10 +224,13 @@ class Watch {
   const RunSettings& settings_;
   Graph& graph_;
   Clock& clock_;
+  DriftDetector drift_detector_;
+  std::vector<DriftReport> drift_;
   std::vector<Sample> samples_;
   std::int64_t sample_every_ns_ = 40'000'000;
   std::int64_t last_sample_ns_ = 0;
   std::int64_t last_progress_ns_ = 0;
+  std::int64_t last_drift_ns_ = 0;
   std::uint64_t bytes_total_ = 0;
   std::uint64_t chunks_total_ = 0;
   std::optional<std::uint64_t> allocations_warm_;
@@ -190,15 +239,6 @@ class Watch {
   bool stalled_ = false;
   bool explained_ = false;
 };
-
-/// Resident memory of the process now (second field of /proc/self/statm, pages); 0 when it cannot be read.
-std::uint64_t resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::uint64_t size_pages = 0;
-  std::uint64_t resident_pages = 0;
-  statm >> size_pages >> resident_pages;
-  return resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
 
 std::uint64_t peak_rss_bytes() {
   rusage usage{};
@@ -269,6 +309,7 @@ RunOutcome run(Plan plan, const RunSettings& settings) {
   graph->fill_report(report);
   report.samples = std::move(watch.samples());
   report.sample_interval_ns = watch.sample_interval_ns();
+  report.drift = std::move(watch.drift());
   add_memory(report, *kept_plan, program_bytes, watch.allocations_after_warm_up());
   if (outcome.stuck.empty()) {
     add_outputs(report, *kept_plan);

@@ -59,7 +59,7 @@ struct RunSettings {
   bool record = false;                                              ///< keep every turn: StageReport::record
   RunControl* control = nullptr;                                    ///< null = cannot be stopped from outside
   std::function<void(const Progress&)> on_progress;   ///< called from a thread of the run, about 5 times a second
-  std::function<void(const std::string&)> on_notice;  ///< stall explanations and the like, one line each
+  std::function<void(const std::string&)> on_notice;  ///< stalls, lasting changes of pace (drift.h): one line each
 };
 
 /// How a run went. `report` is complete but for what complete_report() adds. When `stuck` is not empty, these stages

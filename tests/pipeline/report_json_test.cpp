@@ -17,6 +17,7 @@ namespace millrace {
 namespace {
 
 using nlohmann::json;
+using test::drifting_report;
 using test::full_report;
 using testing::HasSubstr;
 
@@ -57,6 +58,8 @@ TEST(ReportJson, HasEveryKeyOfTheSchema) {
   has(report["verdict"], {"kind", "stage", "confidence", "evidence", "cannot_help", "second", "ceiling"});
   has(report["blame"][0], {"waiting", "cause", "seconds"});
   has(report["phases"][0], {"kind", "start_s", "end_s", "verdict"});
+  has(json::parse(to_json(drifting_report()))["drift"][0],
+      {"kind", "at_s", "before_rate", "after_rate", "unit", "before", "after"});
   has(report["stalls"][0], {"stage", "state", "seconds", "at_s", "chunk", "cause"});
   has(report["cache"],
       {"input_bytes", "resident_before_fraction", "resident_after_fraction", "evicted", "state", "device_read_bytes"});
@@ -129,6 +132,17 @@ TEST(ReportJson, ComesBackWithEveryField) {
   EXPECT_EQ(after.samples[7].stages[1].time, before.samples[7].stages[1].time);
   EXPECT_EQ(after.samples[7].stages[1].busy, before.samples[7].stages[1].busy);
   EXPECT_EQ(after.samples[7].link_chunks, before.samples[7].link_chunks);
+}
+
+TEST(ReportJson, DriftAndMemoryComeBack) {
+  const RunReport before = drifting_report();
+  const std::string text = to_json(before);
+  const RunReport after = report_from_json(text);
+  EXPECT_TRUE(to_json(after) == text);
+  EXPECT_EQ(after.samples[7].resident_bytes, before.samples[7].resident_bytes);
+  EXPECT_GT(after.samples[7].resident_bytes, 0U);
+  ASSERT_EQ(after.drift.size(), 1U);
+  EXPECT_EQ(after.drift[0].before, "compute:detect_events");
 }
 
 TEST(ReportJson, CanBeJudgedAgainWhenItComesBack) {
@@ -242,7 +256,7 @@ TEST(ReportFromJson, NeedsEveryKeyOfTheSchemaButNotTheAdditions) {
     EXPECT_THAT(refusal(without.dump()), HasSubstr(std::string("'") + key + "' is missing"));
   }
   json plain = good;
-  for (const char* key : {"error", "threads", "ledger_cost", "samples"}) plain.erase(key);
+  for (const char* key : {"error", "threads", "ledger_cost", "drift", "samples"}) plain.erase(key);
   plain["verdict"].erase("rule");
   plain["something_new"] = 1;
   EXPECT_EQ(refusal(plain.dump()), "");
