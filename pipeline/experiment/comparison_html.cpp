@@ -22,11 +22,15 @@ Cell text(const std::string& value) { return {escaped(value), false}; }
 Cell number(const std::string& value) { return {escaped(value), true}; }
 std::string share(double value) { return value < 0 ? "-" : percent(value); }
 
+const char* words_of(CacheMode mode) {
+  return mode == CacheMode::cold ? "cold" : mode == CacheMode::warm ? "warm" : "as it was";
+}
+
 std::string head(const ComparisonReport& report) {
   std::string out = fmt::format(
       "<h1>{}</h1>\n<p class=\"dim\">{} arms, {} repeats, cache {}, seed {} &middot; started "
       "{} on {} &middot; {}</p>\n",
-      escaped(report.name), report.arms.size(), report.blocks.size(), name_of(report.cache), report.seed,
+      escaped(report.name), report.arms.size(), report.blocks.size(), words_of(report.cache), report.seed,
       escaped(report.started), escaped(report.environment.host), escaped(report.config));
   if (!report.error.empty()) out += "<p class=\"bad\">" + escaped(report.error) + "</p>\n";
   if (!report.identical_output)

@@ -47,7 +47,9 @@ INSTANTIATE_TEST_SUITE_P(
         Usage{{"run"}, "CONFIG is required (`millrace run --help` shows how)"},
         Usage{{"run", "x.toml", "--reprot", "r.json"},
               "millrace run has no option '--reprot'; did you mean '--report'?"},
-        Usage{{"run", "x.toml", "--html", "r.html"}, "millrace run has no option '--html'"},
+        Usage{{"run", "x.toml", "--trace", "r.json"}, "millrace run has no option '--trace'"},
+        Usage{{"report", "a.json", "b.json", "--fail-on-slower", "5"},
+              "--fail-on-slower: a share like 5% or 0.05, not '5' (`millrace report --help` shows how)"},
         Usage{{"run", "a.toml", "b.toml"}, "millrace run has no place for 'b.toml'"},
         Usage{{"run", "x.toml", "--progress", "loud"},
               "--progress: loud not in {auto,plain,off} (`millrace run --help` shows how)"},
@@ -91,7 +93,7 @@ TEST(HelpTextOfTheProgram, NamesWhatWorksAndNothingElse) {
     EXPECT_THAT(help, HasSubstr(std::string("\n  ") + command + " "));
   }
   const std::string run_help = run_millrace({"run", "--help"}).out;
-  for (const char* const later : {"compare", "bench io", "--html", "--trace", "--metrics"}) {
+  for (const char* const later : {"compare", "bench io", "--trace", "--metrics"}) {
     EXPECT_THAT(help, Not(HasSubstr(later)));
     EXPECT_THAT(run_help, Not(HasSubstr(later)));
   }

@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/apps/pipeline_text.h"
 #include "tests/support/command.h"
@@ -16,76 +20,7 @@ using test::CommandResult;
 using test::run_millrace;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 using testing::StartsWith;
-
-StageReport stage_report(const std::string& name, Role role, std::int64_t busy_ns, std::int64_t starved_ns) {
-  StageReport stage;
-  stage.name = name;
-  stage.role = role;
-  stage.time.busy_ns = busy_ns;
-  stage.time.starved_ns = starved_ns;
-  stage.busy.on_cpu_ns = busy_ns;
-  stage.bytes_out = 1000 << 20;
-  return stage;
-}
-
-RunReport run_report(std::int64_t wall_ns, const std::string& kind) {
-  RunReport report;
-  report.name = "basecall";
-  report.status = "ok";
-  report.wall_ns = wall_ns;
-  report.stages = {stage_report("read", Role::source, wall_ns, 0),
-                   stage_report("work", Role::sink, wall_ns / 4, wall_ns - wall_ns / 4)};
-  report.verdict.kind = kind;
-  report.verdict.stage = "read";
-  report.verdict.confidence = "sure";
-  report.environment.host = "lab-1";
-  return report;
-}
-
-TEST(ReportOutput, SaysWhatChangedBetweenTwoRuns) {
-  const RunReport before = run_report(10'000'000'000, "io-read");
-  RunReport after = run_report(8'000'000'000, "compute");
-  after.stages[1] = stage_report("work", Role::sink, 4'000'000'000, 4'000'000'000);
-  EXPECT_EQ(apps::difference_text(before, after), R"(                               first                  second
-run                         basecall                basecall
-status                            ok                      ok
-wall                          10.0 s                  8.00 s
-read                        1000 MiB                1000 MiB
-rate                       100 MiB/s               125 MiB/s  1.25x as fast
-peak memory                      0 B                     0 B
-verdict          io-read:read (sure)     compute:read (sure)
-
-shares of slot time in %, first -> second
-stage         busy          cpu           io      starved      blocked        ready
-read    100 -> 100   100 -> 100       0 -> 0       0 -> 0       0 -> 0       0 -> 0
-work      25 -> 50     25 -> 50       0 -> 0     75 -> 50       0 -> 0       0 -> 0
-
-One run of each: without repeats a difference may be chance.
-)");
-}
-
-TEST(ReportOutput, NamesStagesThatOnlyOneRunHas) {
-  const RunReport before = run_report(1'000'000'000, "io-read");
-  RunReport after = before;
-  after.stages[1].name = "encode";
-  const std::string text = apps::difference_text(before, after);
-  EXPECT_THAT(text, HasSubstr("\nwork   only in the first run\n"));
-  EXPECT_THAT(text, HasSubstr("\nencode  only in the second run\n"));
-}
-
-TEST(ReportOutput, SaysWhenTheMachinesDiffer) {
-  const RunReport before = run_report(1'000'000'000, "io-read");
-  RunReport after = before;
-  EXPECT_THAT(apps::difference_text(before, after), Not(HasSubstr("two machines")));
-  after.environment.host = "lab-2";
-  EXPECT_THAT(apps::difference_text(before, after), HasSubstr("the runs are of two machines: lab-1 and lab-2"));
-}
-
-TEST(ReportOutput, SurvivesRunsWithoutTimeOrStages) {
-  EXPECT_THAT(apps::difference_text(RunReport{}, RunReport{}), StartsWith(" "));
-}
 
 class ReportCommand : public testing::Test {
  protected:
@@ -110,10 +45,90 @@ TEST_F(ReportCommand, PrintsAStoredReportAsTheRunDid) {
   EXPECT_EQ(run_millrace({"report", report, "--explain"}).out.rfind("\nrule: ") == std::string::npos, false);
 }
 
-TEST_F(ReportCommand, ComparesTwo) {
-  const CommandResult result = run_millrace({"report", run_and_store("a.json"), run_and_store("b.json")});
+std::string contents(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The report with its wall time multiplied, and nothing else changed.
+std::string slowed(const std::string& path, double factor) {
+  nlohmann::ordered_json report = nlohmann::ordered_json::parse(contents(path));
+  report["wall_s"] = report["wall_s"].get<double>() * factor;
+  std::ofstream(path + ".slow") << report.dump();
+  return path + ".slow";
+}
+
+TEST_F(ReportCommand, SaysWhatChangedBetweenTwo) {
+  const std::string json = (directory_ / "d.json").string();
+  const CommandResult result =
+      run_millrace({"report", run_and_store("a.json"), run_and_store("b.json"), "--json", json});
   EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, StartsWith("surroundings"));
   EXPECT_THAT(result.out, HasSubstr("\nshares of slot time in %, first -> second\n"));
+  EXPECT_EQ(nlohmann::json::parse(contents(json))["schema"], "millrace.difference/1");
+}
+
+TEST_F(ReportCommand, FailsOnSlowerRunsWhenToldTo) {
+  const std::string fast = run_and_store("a.json");
+  const std::string slow = slowed(fast, 2);
+  const CommandResult failed = run_millrace({"report", fast, slow, "--fail-on-slower", "5%"});
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_THAT(failed.out, HasSubstr("0.500 times as fast"));
+  EXPECT_THAT(failed.err_lines(), ElementsAre(StartsWith("millrace: error: the second run is 50.0 % slower")));
+  for (const auto& arguments : {std::vector<std::string>{"report", fast, slow, "--fail-on-slower", "60%"},
+                                {"report", fast, slow, "--fail-on-slower", "0.6"},
+                                {"report", slow, fast, "--fail-on-slower", "0"},
+                                {"report", fast, slow}}) {
+    const CommandResult passed = run_millrace(arguments);
+    EXPECT_EQ(passed.exit_code, 0) << passed.err;
+    EXPECT_EQ(passed.err, "");
+  }
+}
+
+TEST_F(ReportCommand, RefusesToJudgeWhatCannotBeCompared) {
+  const std::string good = run_and_store("a.json");
+  std::string text = contents(good);
+  text.replace(text.find("\"ok\""), 4, "\"failed\"");
+  const std::string failed = directory_.write("failed.json", text).string();
+  EXPECT_EQ(run_millrace({"report", good, failed}).exit_code, 0);
+  const CommandResult result = run_millrace({"report", good, failed, "--fail-on-slower", "5%"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err_lines(), ElementsAre(HasSubstr("cannot be compared: the second run is 'failed'")));
+}
+
+TEST_F(ReportCommand, WritesAPage) {
+  const std::string report = run_and_store("r.json");
+  const std::string page = (directory_ / "r.html").string();
+  const CommandResult result = run_millrace({"report", report, "--html", page});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(contents(page), StartsWith("<!doctype html>"));
+}
+
+TEST_F(ReportCommand, ARunWritesTheSamePage) {
+  const auto config = directory_.write("p.toml", test::synthetic(20) + test::null_writer());
+  const std::string report = (directory_ / "r.json").string();
+  const std::string page = (directory_ / "r.html").string();
+  const CommandResult result =
+      run_millrace({"run", config.string(), "--progress", "off", "--report", report, "--html", page});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::string again = (directory_ / "again.html").string();
+  EXPECT_EQ(run_millrace({"report", report, "--html", again}).exit_code, 0);
+  EXPECT_EQ(contents(page), contents(again));
+}
+
+TEST_F(ReportCommand, RefusesOptionsThatDoNotFitTheNumberOfReports) {
+  const std::string report = run_and_store("r.json");
+  for (const auto& arguments : {std::vector<std::string>{"report", report, "--fail-on-slower", "5%"},
+                                {"report", report, "--json", (directory_ / "d.json").string()},
+                                {"report", report, report, "--html", (directory_ / "d.html").string()},
+                                {"report", report, report, "--explain"},
+                                {"report", report, report, "--fail-on-slower", "5"},
+                                {"report", report, "--html", (directory_ / "none" / "d.html").string()}}) {
+    const CommandResult result = run_millrace(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments[2];
+    EXPECT_EQ(result.err_lines().size(), 1U) << result.err;
+  }
 }
 
 TEST_F(ReportCommand, RefusesWhatIsNoReport) {

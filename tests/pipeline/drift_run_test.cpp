@@ -1,0 +1,83 @@
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "pipeline/core/clock.h"
+#include "pipeline/run.h"
+#include "tests/support/plan_builder.h"
+#include "tests/support/test_stages.h"
+
+namespace millrace {
+namespace {
+
+using testing::Collected;
+using testing::CollectingSink;
+using testing::NumberSource;
+using testing::PlanBuilder;
+
+/// Lets a stage move the clock in step with what watches the run: after each move it waits to be looked at.
+class Pace {
+ public:
+  explicit Pace(ManualClock& clock) : clock_(clock) {}
+
+  /// Called by the run about every 20 ms of real time, as soon as the clock has moved.
+  void looked() {
+    const std::lock_guard lock(mutex_);
+    ++looks_;
+    seen_.notify_all();
+  }
+  void spend(std::int64_t ns) {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t before = looks_;
+    clock_.advance_ns(ns);
+    seen_.wait(lock, [&] { return looks_ != before; });
+  }
+
+ private:
+  ManualClock& clock_;
+  std::mutex mutex_;
+  std::condition_variable seen_;
+  std::uint64_t looks_ = 0;
+};
+
+TEST(RunDrift, IsToldWhileARunGoesOnAndStandsInItsReport) {
+  constexpr std::int64_t kSecondNs = 1'000'000'000;
+  constexpr std::uint64_t kFast = 30;
+  constexpr std::uint64_t kSlow = 12;
+  ManualClock clock;
+  Pace pace(clock);
+  Collected collected;
+  std::vector<std::string> notices;
+  RunSettings settings;
+  settings.clock = &clock;
+  settings.on_progress = [&](const Progress&) { pace.looked(); };
+  settings.on_notice = [&](const std::string& text) { notices.push_back(text); };
+  const RunOutcome outcome =
+      run(PlanBuilder()
+              .stage("read", 1, {}, [] { return std::make_unique<NumberSource>(kFast + kSlow); })
+              .stage("write", 1, {"read"},
+                     [&] {
+                       return std::make_unique<CollectingSink>(collected, [&](const Chunk& chunk) {
+                         pace.spend((testing::number_in(chunk) < kFast ? 10 : 20) * kSecondNs);
+                       });
+                     },
+                     {1, Bytes{1 << 20}})
+              .build(),
+          settings);
+  EXPECT_EQ(outcome.report.status, "ok");
+  ASSERT_EQ(outcome.report.drift.size(), 1U);
+  EXPECT_EQ(outcome.report.drift[0].kind, "slower");
+  EXPECT_NEAR(static_cast<double>(outcome.report.drift[0].at_ns), 300e9, 40e9);
+  EXPECT_NEAR(outcome.report.drift[0].after_rate / outcome.report.drift[0].before_rate, .5, .1);
+  ASSERT_EQ(notices.size(), 1U);
+  EXPECT_NE(notices[0].find("the run is 5"), std::string::npos) << notices[0];
+  EXPECT_GT(outcome.report.samples.back().resident_bytes, 0U);
+}
+
+}  // namespace
+}  // namespace millrace
