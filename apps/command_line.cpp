@@ -166,7 +166,7 @@ void add_report(CLI::App& app, Action& action) {
       .add_option_function<std::string>(
           "--fail-on-slower",
           [arguments](const std::string& text) {
-            arguments->fail_on_slower = parse_share(text);
+            arguments->fail_on_slower = parse_slower_limit(text);
             if (!arguments->fail_on_slower)
               throw CLI::ValidationError("--fail-on-slower", "a share like 5% or 0.05, not '" + text + "'");
           },

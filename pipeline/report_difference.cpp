@@ -181,7 +181,7 @@ SlowerCheck check_slower(const RunDifference& difference, double limit) {
   return check;
 }
 
-std::optional<double> parse_share(std::string_view text) {
+std::optional<double> parse_slower_limit(std::string_view text) {
   double scale = 1;
   if (text.ends_with('%')) {
     text.remove_suffix(1);

@@ -132,6 +132,6 @@ struct SlowerCheck {
 SlowerCheck check_slower(const RunDifference& difference, double limit);
 
 /// "5%", "5 %" and "0.05": a share from 0 up to below 1. Nothing for anything else.
-std::optional<double> parse_share(std::string_view text);
+std::optional<double> parse_slower_limit(std::string_view text);
 
 }  // namespace millrace

@@ -279,14 +279,14 @@ TEST(CheckSlower, OfRunsWithoutBytesWantsAsManyChunks) {
   EXPECT_THAT(difference_between(before, after).not_comparable, HasSubstr("10000 and 10001 chunks"));
 }
 
-TEST(ParseShare, TakesPercentAndFraction) {
-  EXPECT_EQ(parse_share("5%"), .05);
-  EXPECT_EQ(parse_share("5 %"), .05);
-  EXPECT_EQ(parse_share("0.05"), .05);
-  EXPECT_EQ(parse_share("0"), 0);
-  EXPECT_EQ(parse_share("2.5%"), .025);
+TEST(ParseSlowerLimit, TakesPercentAndFraction) {
+  EXPECT_EQ(parse_slower_limit("5%"), .05);
+  EXPECT_EQ(parse_slower_limit("5 %"), .05);
+  EXPECT_EQ(parse_slower_limit("0.05"), .05);
+  EXPECT_EQ(parse_slower_limit("0"), 0);
+  EXPECT_EQ(parse_slower_limit("2.5%"), .025);
   for (const char* wrong : {"", "%", "5", "100%", "1", "-5%", "5%%", "5  %", "five", "nan", "inf", "0.05x", " 5%"})
-    EXPECT_FALSE(parse_share(wrong)) << wrong;
+    EXPECT_FALSE(parse_slower_limit(wrong)) << wrong;
 }
 
 }  // namespace
