@@ -37,6 +37,7 @@ class PageLender final : public Lender {
 };
 
 Lender& page_lender() {
+  // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): lives as long as any buffer may
   static auto* const kLender = new PageLender;
   return *kLender;
 }
