@@ -53,6 +53,14 @@ const T* verified(std::span<const std::byte> bytes) {
   return verifier.VerifyBuffer<T>(nullptr) ? flatbuffers::GetRoot<T>(data) : nullptr;
 }
 
+/// An element of a vector of structs, which the verifier does not hold to their alignment.
+template <typename T>
+T element(const flatbuffers::Vector<const T*>& vector, std::size_t index) {
+  T value;
+  std::memcpy(&value, vector.Data() + index * sizeof(T), sizeof(T));
+  return value;
+}
+
 std::string text_of(const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); }
 
 // ----------------------------------------------------------------------------------------------------------- schema
@@ -213,7 +221,7 @@ class BatchWalk {
     if (stored_.nodes() == nullptr || node_ >= stored_.nodes()->size()) {
       throw damaged(fmt::format("a batch has no values for '{}'", field.name), offset_);
     }
-    const auto& node = *stored_.nodes()->Get(static_cast<flatbuffers::uoffset_t>(node_++));
+    const arrow::Node node = element(*stored_.nodes(), node_++);
     if (node.length() < 0 || static_cast<std::uint64_t>(node.length()) > kMaxValues) {
       throw damaged(fmt::format("a batch claims {} values for '{}'", node.length(), field.name), offset_);
     }
@@ -228,7 +236,7 @@ class BatchWalk {
     if (stored_.buffers() == nullptr || buffer_ >= stored_.buffers()->size()) {
       throw damaged(fmt::format("a batch has too few buffers for '{}'", field.name), offset_);
     }
-    const auto& range = *stored_.buffers()->Get(static_cast<flatbuffers::uoffset_t>(buffer_++));
+    const arrow::BufferRange range = element(*stored_.buffers(), buffer_++);
     if (!fits(range.offset(), range.length(), body_.length)) {
       throw damaged(fmt::format("a buffer of '{}' lies outside its batch", field.name), offset_);
     }
@@ -333,21 +341,22 @@ struct ArrowFile::Parts {
     if (blocks == nullptr) return result;
     result.reserve(blocks->size());
     const std::uint64_t end = footer - table.offset;
-    for (const auto* block : *blocks) {
-      const std::int64_t metadata_bytes = block->metadata_length();
+    for (std::size_t i = 0; i < blocks->size(); ++i) {
+      const arrow::Block block = element(*blocks, i);
+      const std::int64_t metadata_bytes = block.metadata_length();
       if (metadata_bytes <= static_cast<std::int64_t>(kPrefixBytes) ||
           static_cast<std::uint64_t>(metadata_bytes) > kMaxMetadataBytes ||
-          !fits(block->offset(), metadata_bytes, end) ||
-          !fits(block->offset() + metadata_bytes, block->body_length(), end)) {
+          !fits(block.offset(), metadata_bytes, end) ||
+          !fits(block.offset() + metadata_bytes, block.body_length(), end)) {
         throw damaged(fmt::format("its footer puts {} + {} bytes of a batch at {}, {} bytes from the table's end",
-                                  metadata_bytes, block->body_length(), block->offset(), kTailBytes),
+                                  metadata_bytes, block.body_length(), block.offset(), kTailBytes),
                       footer);
       }
-      claimed_bytes += static_cast<std::uint64_t>(metadata_bytes + block->body_length());
+      claimed_bytes += static_cast<std::uint64_t>(metadata_bytes + block.body_length());
       if (claimed_bytes > end) throw damaged("the batches of its footer overlap", footer);
-      const Extent head{table.offset + static_cast<std::uint64_t>(block->offset()),
+      const Extent head{table.offset + static_cast<std::uint64_t>(block.offset()),
                         static_cast<std::uint64_t>(metadata_bytes)};
-      result.push_back({head, {head.offset + head.length, static_cast<std::uint64_t>(block->body_length())}});
+      result.push_back({head, {head.offset + head.length, static_cast<std::uint64_t>(block.body_length())}});
     }
     return result;
   }

@@ -12,7 +12,7 @@ namespace millrace::io {
 namespace {
 
 std::uint16_t load_u16(const std::byte* bytes) {
-  std::uint16_t value;
+  std::uint16_t value = 0;
   std::memcpy(&value, bytes, sizeof value);
   return value;
 }
@@ -26,8 +26,8 @@ std::uint16_t zigzag(std::uint16_t difference) {
 
 /// One value after the other: the portable way, and the tail of the fast one.
 struct ScalarDecoder {
-  const std::byte* keys;
-  const std::byte* data;
+  const std::byte* keys = nullptr;
+  const std::byte* data = nullptr;
   std::uint16_t previous = 0;
 
   std::int16_t next(std::uint64_t index) {
@@ -47,7 +47,7 @@ constexpr Shuffles make_shuffles() {
   Shuffles shuffles{};
   for (unsigned key = 0; key < 256; ++key) {
     unsigned source = 0;
-    for (unsigned lane = 0; lane < 8; ++lane) {
+    for (std::size_t lane = 0; lane < 8; ++lane) {
       const bool two = ((key >> lane) & 1U) != 0;
       shuffles[key][2 * lane] = static_cast<std::uint8_t>(source++);
       shuffles[key][2 * lane + 1] = two ? static_cast<std::uint8_t>(source++) : std::uint8_t{0x80};
@@ -104,7 +104,7 @@ std::optional<std::uint64_t> stream_vbyte16_bytes(std::span<const std::byte> str
   const std::uint64_t whole = count / 8;  // key bytes of which every bit counts
   std::uint64_t at = 0;
   for (; at + 8 <= whole; at += 8) {
-    std::uint64_t word;
+    std::uint64_t word = 0;
     std::memcpy(&word, stream.data() + at, sizeof word);
     bytes += static_cast<std::uint64_t>(std::popcount(word));
   }
