@@ -14,12 +14,12 @@
 namespace millrace {
 
 /// Encoded reads -> samples. In: u8 "signal.encoded" with the attributes of fast5_reader or pod5_reader (coding,
-/// samples; pieces and piece_samples when the read is stored in several). Out: i16 "signal", shape [samples], attributes and origin kept.
-/// From slow5_reader: whole records, from which the attributes of the read are taken (stages/slow5_decoder.h).
-/// Codings: none, deflate, shuffle, fletcher32 (checked), VBZ; of SLOW5 and BLOW5: text, zlib (checked), zstd, svb-zd.
-/// Error with the read's id, path and offset when the bytes are damaged or do not give exactly the samples announced.
-/// (VBZ, and deflate in FAST5 files, carry no checksum of the samples' own: damage that leaves a VBZ stream well-formed
-/// is not found.)
+/// samples; pieces and piece_samples when the read is stored in several). Out: i16 "signal", shape [samples],
+/// attributes and origin kept. From slow5_reader: whole records, from which the attributes of the read are taken
+/// (stages/slow5_decoder.h). Codings: none, deflate, shuffle, fletcher32 (checked), VBZ; of SLOW5 and BLOW5: text, zlib
+/// (checked), zstd, svb-zd. Error with the read's id, path and offset when the bytes are damaged or do not give exactly
+/// the samples announced. (VBZ, and deflate in FAST5 files, carry no checksum of the samples' own: damage that leaves a
+/// VBZ stream well-formed is not found.)
 class DecodeSignal final : public Transform {
  public:
   explicit DecodeSignal(const Options& options);
