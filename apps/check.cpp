@@ -1,12 +1,15 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>
 
 #include "apps/commands.h"
 #include "apps/exit_code.h"
+#include "apps/experiment_check.h"
 #include "apps/terminal.h"
 #include "pipeline/config.h"
+#include "pipeline/experiment/experiment_spec.h"
 #include "pipeline/plan.h"
 
 namespace millrace::apps {
@@ -62,6 +65,20 @@ std::string memory_text(const MemoryPlan& memory) {
   return text;
 }
 
+/// Prepares every arm as well; what stands in the way of one is thrown.
+std::string experiment_text(const CheckArguments& arguments, const PipelineSpec& spec, const Registry& registry) {
+  const ExperimentSpec experiment = make_experiment({}, spec.experiment);
+  check_experiment(arguments.config, arguments.overrides, experiment, registry);
+  std::string text =
+      fmt::format("\nexperiment (millrace compare): {} {}, seed {}\n", counted(experiment.design.blocks, "repeat"),
+                  experiment.design.detect ? "at most" : "of every arm", experiment.seed);
+  for (const auto& arm : experiment.arms) {
+    text +=
+        fmt::format("  arm   {}{}{}\n", arm.label, arm.overrides.empty() ? "" : ": ", fmt::join(arm.overrides, " "));
+  }
+  return text;
+}
+
 }  // namespace
 
 int check_command(const CheckArguments& arguments) {
@@ -74,6 +91,7 @@ int check_command(const CheckArguments& arguments) {
     for (const auto& stage : plan.stages) text += stage_text(plan, stage) + "\n";
     print(text + memory_text(plan.memory));
     require_within_budget(plan, spec);
+    if (spec.experiment) print(experiment_text(arguments, spec, registry));
     return kDone;
   } catch (Error& error) {
     // Whatever stands in the way of a run is what this command is asked for.

@@ -7,11 +7,13 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "apps/bench_io.h"
 #include "apps/bench_link.h"
 #include "apps/commands.h"
+#include "apps/compare.h"
 #include "apps/exit_code.h"
 #include "apps/explain.h"
 #include "apps/inspect.h"
@@ -52,13 +54,25 @@ void add_plugins(CLI::App& command, std::vector<std::filesystem::path>& plugins)
   add_repeatable(command, "--plugin", plugins, "Load stages from a shared object");
 }
 
-/// A whole number from 0, with its default in the help. (CLI11 alone would take -3 for 2^64 - 3.)
+/// CLI11 alone would take -3 for 2^64 - 3.
+std::string refuse_negative(const std::string& text) {
+  return text.starts_with("-") ? "a number from 0, not " + text : std::string();
+}
+
+/// A whole number from 0, with its default in the help.
 template <typename T>
 void add_count(CLI::App& command, const std::string& name, T& value, const std::string& help) {
-  const auto not_negative = [](const std::string& text) {
-    return text.starts_with("-") ? "a number from 0, not " + text : std::string();
-  };
-  command.add_option(name, value, help)->capture_default_str()->check(not_negative)->type_name("N");
+  command.add_option(name, value, help)->capture_default_str()->check(refuse_negative)->type_name("N");
+}
+
+/// The same without a default.
+template <typename T>
+void add_count(CLI::App& command, const std::string& name, std::optional<T>& value, const std::string& help) {
+  command
+      .add_option_function<T>(
+          name, [&value](const T& number) { value = number; }, help)
+      ->check(refuse_negative)
+      ->type_name("N");
 }
 
 constexpr const char* kSetFooter =
@@ -79,6 +93,22 @@ void add_size(CLI::App& command, const std::string& name, std::uint64_t& bytes, 
       ->type_name("SIZE");
 }
 
+void add_progress(CLI::App& command, ProgressMode& mode, const std::string& help) {
+  const std::vector<std::pair<std::string, ProgressMode>> modes{
+      {"auto", ProgressMode::automatic}, {"plain", ProgressMode::plain}, {"off", ProgressMode::off}};
+  command
+      .add_option_function<std::string>(
+          "--progress",
+          [&mode, modes](const std::string& text) {
+            for (const auto& [name, value] : modes) {
+              if (name == text) mode = value;
+            }
+          },
+          help)
+      ->check(CLI::IsMember({"auto", "plain", "off"}))
+      ->type_name("MODE");
+}
+
 void add_run(CLI::App& app, Action& action, const std::vector<std::string>& command_line) {
   CLI::App& command = *app.add_subcommand("run", "Run a pipeline and report what its stages waited for");
   command.footer(
@@ -96,19 +126,9 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
   command.add_option("--report", arguments->report, "Write the report to this file, as JSON")->type_name("FILE");
   command.add_option("--html", arguments->html, "Write it to this file, as a page for a browser")->type_name("FILE");
   add_plugins(command, arguments->plugins);
-  const std::vector<std::pair<std::string, ProgressMode>> modes{
-      {"auto", ProgressMode::automatic}, {"plain", ProgressMode::plain}, {"off", ProgressMode::off}};
-  command
-      .add_option_function<std::string>(
-          "--progress",
-          [arguments, modes](const std::string& text) {
-            for (const auto& [name, mode] : modes) {
-              if (name == text) arguments->progress = mode;
-            }
-          },
-          "auto (one line on a terminal, else plain), plain (a line every few seconds), off")
-      ->check(CLI::IsMember({"auto", "plain", "off"}))
-      ->type_name("MODE");
+  add_progress(command, arguments->progress,
+               "auto (one line on a terminal, else plain), plain (a line every few seconds), off");
+  command.add_flag("--evict", arguments->evict, "Let the page cache forget the inputs first, for a cold run");
   command.add_flag("--explain", arguments->explain, "Print the rule behind the verdict, with its thresholds");
   command.add_flag("--record", arguments->record,
                    "Keep every turn of every stage in the report, for `millrace explain`");
@@ -133,6 +153,49 @@ void add_check(CLI::App& app, Action& action) {
   add_overrides(command, arguments->overrides);
   add_plugins(command, arguments->plugins);
   command.callback([arguments, &action] { action = [arguments] { return check_command(*arguments); }; });
+}
+
+void add_compare(CLI::App& app, Action& action, const std::vector<std::string>& command_line) {
+  CLI::App& command = *app.add_subcommand("compare", "Find out by experiment which settings make a pipeline faster");
+  command.footer(
+      std::string(
+          "Example:\n"
+          "  millrace compare configs/experiments/advice.toml --vary read.via.advice=none,sequential,willneed\n"
+          "  millrace compare configs/experiments/prefetch.toml --report prefetch.json\n"
+          "\n"
+          "Every repeat runs every setting once, in another order, and the first one (the baseline) twice. Each "
+          "run is a\n"
+          "process of its own; with --cache cold its inputs are evicted before it, and looked at. The outputs "
+          "of all runs\n"
+          "must be the same. What --vary and the others say can also stand in the config, as [experiment].\n"
+          "\n") +
+      kSetFooter +
+      "\n"
+      "Exit codes: 0 done, also when nothing was decided; 1 a run failed or outputs differ; 2 usage or config error;\n"
+      "130 interrupted: the same command goes on where it was, if there is a journal.");
+  const auto arguments = std::make_shared<CompareArguments>();
+  arguments->command = command_line;
+  ExperimentRequest& request = arguments->request;
+  command.add_option("CONFIG", arguments->config, "The pipeline, a TOML file")->required()->type_name("");
+  add_repeatable(command, "--vary", request.vary,
+                 "stage.key=a,b,c: compare these values; several make all combinations");
+  add_overrides(command, arguments->overrides);
+  add_plugins(command, arguments->plugins);
+  add_count(command, "--repeats", request.repeats, "Runs of each setting, default 6");
+  command.add_option("--cache", request.cache, "cold (default for files on a device), warm, as-is")->type_name("STATE");
+  command.add_option("--rotate", request.rotate, "stage.key=f1,f2: every run takes the next of these files")
+      ->type_name("TEXT");
+  command.add_option("--detect", request.detect, "Instead of --repeats: until an effect of this size would be found")
+      ->type_name("SHARE");
+  add_count(command, "--max-repeats", request.max_repeats, "With --detect: at most, default 40");
+  command.add_option("--max-time", request.max_time, "Begin no repeat that would end later, like \"10 min\"")
+      ->type_name("TIME");
+  add_count(command, "--seed", request.seed, "Seed of the order, default 1");
+  command.add_option("--report", arguments->report, "Write the result to this file, as JSON")->type_name("FILE");
+  command.add_option("--journal", arguments->journal, "Keep the runs here until the end; default: REPORT.journal")
+      ->type_name("FILE");
+  add_progress(command, arguments->progress, "auto (one line on a terminal, else plain), plain (a line a run), off");
+  command.callback([arguments, &action] { action = [arguments] { return compare_command(*arguments); }; });
 }
 
 void add_stages(CLI::App& app, Action& action) {
@@ -390,6 +453,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   Action action;
   add_run(app, action, arguments);
   add_check(app, action);
+  add_compare(app, action, arguments);
   add_stages(app, action);
   add_report(app, action);
   add_explain(app, action);

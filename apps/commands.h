@@ -24,6 +24,7 @@ struct RunArguments {
   ProgressMode progress = ProgressMode::automatic;
   bool explain = false;
   bool record = false;               ///< keep every turn in the report, for `explain`
+  bool evict = false;                ///< the page cache forgets the inputs before the first byte is read
   std::vector<std::string> command;  ///< the command line, for the report
 };
 

@@ -20,6 +20,7 @@
 #include "apps/terminal.h"
 #include "io/live_temporaries.h"
 #include "io/output_file.h"
+#include "io/page_cache.h"
 #include "pipeline/complete_report.h"
 #include "pipeline/config.h"
 #include "pipeline/report_html.h"
@@ -78,6 +79,11 @@ void add_cache(RunOutcome& outcome, const Before& before, const Paths& inputs) {
   cache.in_memory = before.cache.in_memory;
   // Where a stage hangs on the device of an input, whoever opened that again would hang with it.
   if (outcome.stuck.empty()) cache.resident_after_fraction = look_at_cache(inputs).resident_fraction;
+}
+
+/// After the plan is made, because that may read an index. What stays is in the report, as what was cached before.
+void evict_inputs(const Paths& inputs) {
+  for (const auto& input : inputs) io::evict(input);
 }
 
 void add_surroundings(RunReport& report, const RunArguments& arguments, const Paths& inputs) {
@@ -183,9 +189,11 @@ int run_command(const RunArguments& arguments) {
   }
 
   const Paths inputs = input_files(*plan);
+  if (arguments.evict) evict_inputs(inputs);
   const Before before(inputs);
   RunOutcome outcome = run_shown(std::move(*plan), control, arguments);
   add_cache(outcome, before, inputs);
+  outcome.report.cache.evicted = arguments.evict;
   add_surroundings(outcome.report, arguments, inputs);
   int code = kRunFailed;
   try {

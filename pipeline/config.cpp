@@ -165,9 +165,14 @@ PipelineSpec load_config_text(std::string_view text, const std::string& name,
                               const std::vector<std::string>& overrides) {
   ConfigValue::Table config = parse_toml(text, name);
   for (const auto& change : overrides) apply_override(config, change);
-  expand_variables(config);
 
   PipelineSpec spec;
+  // A run has nothing to do with it: it is not in the report, and its texts are expanded where they are applied.
+  if (const ConfigValue* const experiment = find(config, "experiment")) {
+    spec.experiment = read_experiment(*experiment);
+    std::erase_if(config, [](const ConfigEntry& entry) { return entry.key == "experiment"; });
+  }
+  expand_variables(config);
   spec.file = name;
   spec.json = to_json_text(config);
   for (const auto& [key, value] : config) {
@@ -176,8 +181,8 @@ PipelineSpec load_config_text(std::string_view text, const std::string& name,
     } else if (key == "stage") {
       read_stages(value, spec.file.parent_path(), spec);
     } else {
-      const std::string close = nearest(key, {"pipeline", "stage"});
-      throw config_error(fmt::format("a config has [pipeline] and [[stage]], not '{}'{}", key,
+      const std::string close = nearest(key, {"pipeline", "stage", "experiment"});
+      throw config_error(fmt::format("a config has [pipeline], [[stage]] and [experiment], not '{}'{}", key,
                                      close.empty() ? "" : fmt::format("; did you mean '{}'?", close)),
                          value.position);
     }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pipeline/cache_state.h"
+#include "pipeline/environment_json.h"
 #include "pipeline/record_json.h"
 #include "pipeline/report_json.h"
 #include "pipeline/report_reader.h"
@@ -117,23 +118,6 @@ Verdict read_verdict(const ReportReader& in) {
   verdict.ceiling = in.number_or("ceiling", 0);
   if (in.has("rule")) verdict.rule = in.text("rule");
   return verdict;
-}
-
-Environment read_environment(const ReportReader& in) {
-  Environment environment;
-  environment.host = in.text("host");
-  environment.kernel = in.text("kernel");
-  environment.cpus = static_cast<std::uint32_t>(in.count_below("cpus", kMaxSlots));
-  environment.memory_bytes = in.count("memory_bytes");
-  environment.millrace_version = in.text("millrace_version");
-  in.each("paths", [&](const ReportReader& path) {
-    const auto known = [&path](const char* key) { return path.has(key) ? path.ns(key) : -1; };
-    const auto alignment = [&path](const char* key) { return path.has(key) ? path.count(key) : 0; };
-    environment.paths.push_back({path.text("path"), path.text("fs"), path.text("mount_options"), known("read_ahead_kb"),
-                                 path.text("device"), known("max_sectors_kb"), known("rsize"), known("wsize"),
-                                 alignment("direct_memory_alignment"), alignment("direct_offset_alignment")});
-  });
-  return environment;
 }
 
 Loss read_loss(const ReportReader& in) {

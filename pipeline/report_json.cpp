@@ -6,6 +6,7 @@
 
 #include "pipeline/cache_state.h"
 #include "pipeline/core/error.h"
+#include "pipeline/environment_json.h"
 #include "pipeline/record_json.h"
 #include "pipeline/verdict.h"
 
@@ -26,7 +27,6 @@ double finite(double value) { return std::isfinite(value) ? value : 0.0; }
 Json measured(double value) { return value < 0 || !std::isfinite(value) ? Json() : Json(value); }
 
 Json known(std::int64_t count) { return count < 0 ? Json() : Json(count); }
-Json known_alignment(std::uint64_t bytes) { return bytes == 0 ? Json() : Json(bytes); }
 
 Json json_of(const StateTimes& time) {
   return {{"busy", seconds(time.busy_ns)},
@@ -119,27 +119,6 @@ Json json_of(const Verdict& verdict) {
           {"second", verdict.second},
           {"ceiling", verdict.ceiling > 0 ? measured(verdict.ceiling) : Json()},
           {"rule", verdict.rule}};
-}
-
-Json json_of(const Environment& environment) {
-  Json paths = Json::array();
-  for (const auto& path : environment.paths)
-    paths.push_back({{"path", path.path},
-                     {"fs", path.file_system},
-                     {"mount_options", path.mount_options},
-                     {"read_ahead_kb", known(path.read_ahead_kb)},
-                     {"device", path.device},
-                     {"max_sectors_kb", known(path.max_sectors_kb)},
-                     {"rsize", known(path.rsize_bytes)},
-                     {"wsize", known(path.wsize_bytes)},
-                     {"direct_memory_alignment", known_alignment(path.direct_memory_alignment)},
-                     {"direct_offset_alignment", known_alignment(path.direct_offset_alignment)}});
-  return {{"host", environment.host},
-          {"kernel", environment.kernel},
-          {"cpus", environment.cpus},
-          {"memory_bytes", environment.memory_bytes},
-          {"millrace_version", environment.millrace_version},
-          {"paths", paths}};
 }
 
 Json json_of(const Loss& loss) {
@@ -326,7 +305,7 @@ std::string to_json(const RunReport& report) {
   }
   json["command"] = report.command;
   json["threads"] = report.threads;
-  json["environment"] = json_of(report.environment);
+  json["environment"] = environment_json(report.environment);
   json["stages"] = list_of(report.stages);
   json["links"] = list_of(report.links);
   json["closure_error"] = finite(report.closure_error);

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline/experiment/comparison.h"
@@ -127,6 +128,13 @@ struct ComparisonReport {
   bool reading_never_limits = false;
   std::vector<std::string> reading_evidence;
 };
+
+/// All runs with their arms, in the order in which they were done.
+std::vector<std::pair<const ArmReport*, const ComparisonRun*>> runs_in_order(const ComparisonReport& report);
+
+/// How the outputs of `run` differ from those of `expected`, by number, size and SHA-256, in words; empty when they do
+/// not. Paths may differ: an arm may write elsewhere.
+std::string difference_of(const ComparisonRun& expected, const ComparisonRun& run);
 
 /// rates[arm][block] for compare(): nothing where a run is missing or was left out.
 RatesByBlock rates_of(const ComparisonReport& report);
