@@ -92,13 +92,19 @@ void ChildRun::start(const std::vector<std::string>& arguments) {
   if (process_ < 0) throw system_error("cannot start a run in a process of its own", errno);
   if (process_ == 0) become(pointers.data(), written.get(), parent);
   ended_ = io::FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));
-  if (!ended_.valid()) throw system_error("cannot wait for a process by descriptor (Linux 5.3 can)", errno);
+  if (ended_.valid()) return;
+  const int failure = errno;
+  kill_and_collect();
+  throw system_error("cannot wait for a process by descriptor (Linux 5.3 can)", failure);
 }
 
-ChildRun::~ChildRun() {
+ChildRun::~ChildRun() { kill_and_collect(); }
+
+void ChildRun::kill_and_collect() noexcept {
   if (process_ <= 0) return;
   ::kill(process_, SIGKILL);
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) continue;
+  process_ = -1;
 }
 
 void ChildRun::read_errors() {

@@ -62,6 +62,7 @@ class ChildRun {
  private:
   void start(const std::vector<std::string>& arguments);
   void stop();
+  void kill_and_collect() noexcept;
   void read_errors();
   ChildRunResult collect();
 

@@ -89,12 +89,13 @@ class RunLog {
     print_notice(what);
   }
 
- private:
+  /// Takes the rewritten line away.
   void clear() {
     if (open_) print_error_stream(fmt::format("\r{:<{}}\r", "", terminal_columns() - 1));
     open_ = false;
   }
 
+ private:
   const bool rewritten_;
   const bool shown_;
   bool open_ = false;
@@ -129,7 +130,7 @@ class ExperimentRunner {
     complete_comparison(report_);
     report_.environment = describe_environment(all_paths(inputs));
     write_output(report_file, to_json(report_));
-    log_.ended("done");
+    log_.clear();
     print(to_text(report_));
     if (journal_) journal_->remove();
     if (report_.status == "ok") return kDone;
@@ -266,8 +267,14 @@ class ExperimentRunner {
     if (blocks < design.pilot_blocks) return false;
     const Comparison now = compare(rates_of(report_), design);
     if (blocks == design.pilot_blocks && !now.decided) {
-      log_.notice(fmt::format("after {} repeats: {} are planned to find {:.3g} % at this noise, of {} at most", blocks,
-                              now.blocks_planned, *design.detect * 100, design.blocks));
+      const double effect = *design.detect * 100;
+      if (now.blocks_needed && *now.blocks_needed > design.blocks) {
+        log_.notice(fmt::format("after {} repeats: an effect of {:.3g} % takes {} at this noise; only {} are allowed",
+                                blocks, effect, *now.blocks_needed, design.blocks));
+      } else {
+        log_.notice(fmt::format("after {} repeats: {} are planned, to find an effect of {:.3g} % at this noise", blocks,
+                                now.blocks_planned, effect));
+      }
     }
     return now.decided;
   }

@@ -11,8 +11,6 @@ namespace {
 
 /// Waits below this share of slot time are not worth a word.
 constexpr double kHardlyWaited = 0.01;
-/// From this share on, other work on the machine had a part in the result.
-constexpr double kOtherLoad = 0.1;
 
 std::vector<const ComparisonRun*> counted_runs(const ArmReport& arm) {
   std::vector<const ComparisonRun*> result;
@@ -69,10 +67,6 @@ void add_remarks(const std::vector<const ComparisonRun*>& runs, ArmMechanism& me
                                             run->mechanism.transport_refused, run->mechanism.transport));
     break;
   }
-  if (mechanism.median.run_delay_share >= kOtherLoad) {
-    mechanism.remarks.push_back(fmt::format("its threads waited for a core {:.0f} % of the time that they wanted one",
-                                            mechanism.median.run_delay_share * 100));
-  }
 }
 
 ArmMechanism mechanism_of(const ArmReport& arm) {
@@ -108,6 +102,7 @@ void add_effects(ComparisonReport& report) {
   report.log_sd = comparison.log_sd;
   report.decided = comparison.decided;
   report.blocks_planned = comparison.blocks_planned;
+  report.blocks_needed = comparison.blocks_needed;
 }
 
 /// The first run whose outputs are not those of the first run with the same input.

@@ -123,6 +123,7 @@ struct ComparisonReport {
   double log_sd = 0;
   bool decided = false;
   std::uint32_t blocks_planned = 0;
+  std::optional<std::uint32_t> blocks_needed;
 
   /// In no run was reading what limited it, so no read setting can help; with one sentence of evidence each.
   bool reading_never_limits = false;

@@ -15,6 +15,8 @@ constexpr std::size_t kColumns = 100;
 constexpr std::size_t kLabelWidth = 22;
 constexpr std::size_t kVerdictWidth = 13;
 constexpr double kMib = 1ULL << 20;
+/// From this share of the wanted core time on, other work on the machine had a part in the result.
+constexpr double kOtherLoad = 0.1;
 
 /// `parts` behind each other with `gap` between them; lines that would be too long go on, indented.
 std::string wrapped(const std::vector<std::string>& parts, const std::string& first, const std::string& gap) {
@@ -48,7 +50,13 @@ std::string sentence(const std::string& text) {
   return words.empty() ? first + "\n" : wrapped(words, first + " ", " ");
 }
 
-std::string percent(double ratio) { return fmt::format("{:.1f} %", (ratio - 1) * 100); }
+/// "3.2 %" for a ratio of 1.032, "7.4-fold" where percents say little.
+std::string difference(double ratio) {
+  constexpr double kPercentsUpTo = 2;
+  constexpr double kBeyondMeasure = 100;
+  if (ratio > kBeyondMeasure) return "more than 100-fold";
+  return ratio > kPercentsUpTo ? fmt::format("{:.1f}-fold", ratio) : fmt::format("{:.1f} %", (ratio - 1) * 100);
+}
 
 std::string rate_text(double rate, const ComparisonReport& report) {
   const double value = report.unit == "bytes" ? rate / kMib : rate;
@@ -80,7 +88,7 @@ std::string arm_line(const ComparisonReport& report, std::size_t index) {
   const std::string ratio = effect.blocks == 0 ? "-" : fmt::format("{:.3f}", effect.ratio);
   const std::string interval =
       effect.low && effect.high ? fmt::format("{:.3f} .. {:.3f}", *effect.low, *effect.high) : "-";
-  const std::string p = index == 0 ? "-" : p_text(index == 1 ? effect.p_value : effect.p_holm);
+  const std::string p = index == 0 ? "-" : p_text(index == 1 ? effect.p_value : effect.p_claim);
   std::string text;
   std::string label = arm.label;
   if (label.size() > kLabelWidth) {
@@ -111,7 +119,7 @@ std::string mechanism_line(const ArmReport& arm) {
   std::vector<std::string> parts;
   for (const auto& [verdict, count] : arm.mechanism.verdicts) parts.push_back(fmt::format("{} x {}", count, verdict));
   if (!arm.runs.empty()) {
-    parts.push_back(fmt::format("read waited {:.2f} s for I/O", std::max(median.io_wait_s, 0.0)));
+    parts.push_back(fmt::format("the source waited {:.2f} s for I/O", std::max(median.io_wait_s, 0.0)));
   }
   if (median.cpu_s_per_gib >= 0) parts.push_back(fmt::format("{:.2f} CPU s/GiB", median.cpu_s_per_gib));
   return wrapped(parts, "    ", ", ");
@@ -145,16 +153,20 @@ std::string design_text(const ComparisonReport& report) {
       report.noise_floor
           ? sentence(fmt::format("noise floor: the baseline against itself differs by up to {}; no smaller effect is "
                                  "called one.",
-                                 percent(*report.noise_floor)))
+                                 difference(*report.noise_floor)))
           : "noise floor: not known with fewer than two repeats of the baseline\n";
   if (report.minimal_detectable_ratio) {
     text += sentence(fmt::format("smallest effect that this design finds ({:.0f} % of the time): {}.",
-                                 report.design.power * 100, percent(*report.minimal_detectable_ratio)));
+                                 report.design.power * 100, difference(*report.minimal_detectable_ratio)));
   }
   if (report.design.detect) {
-    text += sentence(fmt::format("looked for effects of {:.3g} %: {} repeats planned, {} done, {}.",
-                                 *report.design.detect * 100, report.blocks_planned, report.blocks.size(),
-                                 report.decided ? "everything decided" : "not everything decided"));
+    text +=
+        sentence(fmt::format("looked for effects of {:.3g} %: {} of at most {} repeats done{}.",
+                             *report.design.detect * 100, report.blocks.size(), report.design.blocks,
+                             report.decided && report.blocks.size() < report.design.blocks ? ", all is decided" : ""));
+    if (report.blocks_needed && *report.blocks_needed > report.design.blocks) {
+      text += sentence(fmt::format("too small for that: at this noise it takes {} repeats.", *report.blocks_needed));
+    }
   }
   if (!report.ended_early.empty()) text += sentence("ended early: " + report.ended_early);
   return text;
@@ -172,17 +184,16 @@ std::string direction_text(const ComparisonReport& report) {
 }
 
 std::string further_text(const ComparisonReport& report) {
-  std::string text;
+  std::vector<std::string> parts;
   for (std::size_t i = 2; i < report.arms.size(); ++i) {
     const ArmEffect& effect = report.arms[i].effect;
     if (effect.verdict != ArmVerdict::inconclusive) continue;
-    text += sentence(effect.further_blocks
-                         ? fmt::format("'{}' is inconclusive: about {} more repeats would decide it at this noise.",
-                                       report.arms[i].label, *effect.further_blocks)
-                         : fmt::format("'{}' is inconclusive, and how many repeats would decide it cannot be said.",
-                                       report.arms[i].label));
+    parts.push_back(fmt::format("'{}' {}", report.arms[i].label,
+                                effect.further_blocks ? fmt::format("{}", *effect.further_blocks) : "not known"));
   }
-  return text;
+  if (parts.empty()) return "";
+  return sentence(
+      fmt::format("inconclusive; further repeats that would decide it, at this noise: {}.", fmt::join(parts, ", ")));
 }
 
 std::string excluded_text(const ComparisonReport& report) {
@@ -199,6 +210,22 @@ std::string remarks_text(const ComparisonReport& report) {
     for (const auto& remark : arm.mechanism.remarks) text += sentence(fmt::format("'{}': {}.", arm.label, remark));
   }
   return text;
+}
+
+std::string other_load_text(const ComparisonReport& report) {
+  std::size_t contended = 0;
+  const ArmReport* most = nullptr;
+  for (const auto& arm : report.arms) {
+    const double share = arm.mechanism.median.run_delay_share;
+    if (share < kOtherLoad) continue;
+    ++contended;
+    if (most == nullptr || share > most->mechanism.median.run_delay_share) most = &arm;
+  }
+  if (most == nullptr) return "other load: none to speak of\n";
+  return sentence(fmt::format(
+      "other load: with {} of {} settings, threads waited for a core {:.0f} % or more of the time "
+      "that they wanted one (most with '{}': {:.0f} %).",
+      contended, report.arms.size(), kOtherLoad * 100, most->label, most->mechanism.median.run_delay_share * 100));
 }
 
 std::string order_text(const ComparisonReport& report) {
@@ -227,8 +254,8 @@ std::string output_text(const ComparisonReport& report) {
 
 std::string to_text(const ComparisonReport& report) {
   std::string text = head(report) + "\n" + table(report) + "\n" + design_text(report) + direction_text(report) +
-                     further_text(report) + excluded_text(report) + remarks_text(report) + output_text(report) +
-                     order_text(report);
+                     further_text(report) + excluded_text(report) + remarks_text(report) + other_load_text(report) +
+                     output_text(report) + order_text(report);
   if (report.reading_never_limits) {
     text += sentence(fmt::format("no read setting can help this run: {}.", fmt::join(report.reading_evidence, "; ")));
   }

@@ -1,5 +1,7 @@
 #include "tests/experiment/comparison_fixture.h"
 
+#include <array>
+
 #include "pipeline/experiment/schedule.h"
 
 namespace millrace::test {
@@ -10,16 +12,16 @@ constexpr double kMib = 1ULL << 20;
 
 ComparisonRun run_of(std::size_t arm, std::uint32_t block, std::uint32_t order) {
   // Small differences that no arm has to itself.
-  constexpr double kNoise[4][kBlocks] = {{1.000, 1.012, 0.991, 1.006, 0.997, 1.003},
-                                         {1.004, 1.001, 0.998, 1.003, 1.002, 0.996},
-                                         {1.101, 1.109, 1.094, 1.103, 1.096, 1.108},
-                                         {1.003, 1.008, 0.993, 1.009, 0.992, 1.005}};
+  constexpr std::array<std::array<double, kBlocks>, 4> kNoise{{{1.000, 1.012, 0.991, 1.006, 0.997, 1.003},
+                                                               {1.004, 1.001, 0.998, 1.003, 1.002, 0.996},
+                                                               {1.101, 1.109, 1.094, 1.103, 1.096, 1.108},
+                                                               {1.003, 1.008, 0.993, 1.009, 0.992, 1.005}}};
   ComparisonRun run;
   run.block = block;
   run.order = order;
   run.bytes = 1ULL << 30;
   run.chunks = 256;
-  run.rate = 500 * kMib * kNoise[arm][block];
+  run.rate = 500 * kMib * kNoise.at(arm).at(block);
   run.wall_ns = static_cast<std::int64_t>(static_cast<double>(run.bytes) / run.rate * 1e9);
   run.spent_ns = run.wall_ns + 400'000'000;
   run.cache_resident_before = 0;
@@ -31,7 +33,11 @@ ComparisonRun run_of(std::size_t arm, std::uint32_t block, std::uint32_t order) 
   run.outputs = {{"/data/out.raw", 1ULL << 30, digest('a')}};
   run.mechanism = {1.25,   0.61,   0.42, arm == 2 ? 0.998 : -1, 1ULL << 20, 0.31, 0.02, "buffered", "",
                    "work", "read", 0.6};
-  if (arm == 2) run.mechanism.waiting = "read", run.mechanism.cause = "work", run.mechanism.waited_share = 0.35;
+  if (arm == 2) {
+    run.mechanism.waiting = "read";
+    run.mechanism.cause = "work";
+    run.mechanism.waited_share = 0.35;
+  }
   return run;
 }
 

@@ -54,6 +54,15 @@ TEST(ComparisonText, SaysWhenNoReadSettingCanHelp) {
   EXPECT_THAT(to_text(report), HasSubstr("no read setting can help this run: reading was the bottleneck in none"));
 }
 
+TEST(ComparisonText, NamesOtherLoad) {
+  ComparisonReport report = small_comparison();
+  EXPECT_THAT(to_text(report), HasSubstr("other load: none to speak of\n"));
+  for (auto& run : report.arms[0].runs) run.mechanism.run_delay_share = 0.3;
+  complete_comparison(report);
+  EXPECT_THAT(to_text(report), HasSubstr("other load: with 1 of 4 settings, threads waited for a core 10 % or more"));
+  EXPECT_THAT(to_text(report), HasSubstr("(most with 'advice=none': 30 %)"));
+}
+
 TEST(ComparisonText, EndsWithTheFailure) {
   ComparisonReport report = small_comparison();
   report.arms[2].runs[4].outputs[0].sha256 = test::digest('b');

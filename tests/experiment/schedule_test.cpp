@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -13,9 +14,9 @@ namespace {
 using testing::ElementsAre;
 
 TEST(BlockOrder, IsTheSameOnEveryMachine) {
-  EXPECT_THAT(block_order(1, 0, 6), ElementsAre(0, 0, 0, 0, 0, 0));
-  EXPECT_THAT(block_order(1, 1, 6), ElementsAre(0, 0, 0, 0, 0, 0));
-  EXPECT_THAT(block_order(2, 0, 6), ElementsAre(0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(block_order(1, 0, 6), ElementsAre(1, 3, 4, 2, 5, 0));
+  EXPECT_THAT(block_order(1, 1, 6), ElementsAre(5, 4, 2, 0, 1, 3));
+  EXPECT_THAT(block_order(2, 0, 6), ElementsAre(3, 2, 5, 1, 4, 0));
 }
 
 TEST(BlockOrder, HasEveryArmOnce) {
