@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 
 #include "apps/commands.h"
@@ -65,9 +66,13 @@ std::string memory_text(const MemoryPlan& memory) {
   return text;
 }
 
-/// Prepares every arm as well; what stands in the way of one is thrown.
-std::string experiment_text(const CheckArguments& arguments, const PipelineSpec& spec, const Registry& registry) {
-  const ExperimentSpec experiment = make_experiment({}, spec.experiment);
+/// Prepares every arm of the config's experiment as well; what stands in the way of one is thrown. Empty without one.
+std::string experiment_text(const CheckArguments& arguments, const Registry& registry) {
+  // A pipe cannot be read again, and compare does not take one.
+  if (!std::filesystem::is_regular_file(arguments.config)) return "";
+  const auto table = load_experiment(arguments.config);
+  if (!table) return "";
+  const ExperimentSpec experiment = make_experiment({}, table);
   check_experiment(arguments.config, arguments.overrides, experiment, registry);
   std::string text =
       fmt::format("\nexperiment (millrace compare): {} {}, seed {}\n", counted(experiment.design.blocks, "repeat"),
@@ -91,7 +96,7 @@ int check_command(const CheckArguments& arguments) {
     for (const auto& stage : plan.stages) text += stage_text(plan, stage) + "\n";
     print(text + memory_text(plan.memory));
     require_within_budget(plan, spec);
-    if (spec.experiment) print(experiment_text(arguments, spec, registry));
+    print(experiment_text(arguments, registry));
     return kDone;
   } catch (Error& error) {
     // Whatever stands in the way of a run is what this command is asked for.

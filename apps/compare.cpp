@@ -324,8 +324,8 @@ int compare_command(const CompareArguments& arguments) {
     throw config_error("every run reads the config again, so it must be a file").at_path(arguments.config);
   }
   const Registry registry = make_registry(arguments.plugins);
-  const PipelineSpec spec = load_config(arguments.config, arguments.overrides);
-  ExperimentSpec experiment = make_experiment(arguments.request, spec.experiment);
+  load_config(arguments.config, arguments.overrides);  // for its mistakes, which no arm has made
+  ExperimentSpec experiment = make_experiment(arguments.request, load_experiment(arguments.config));
   CheckedExperiment checked = check_experiment(arguments.config, arguments.overrides, experiment, registry);
   return ExperimentRunner(arguments, std::move(experiment), std::move(checked)).run();
 }

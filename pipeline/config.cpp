@@ -13,6 +13,7 @@
 
 #include "pipeline/config_value.h"
 #include "pipeline/core/registry.h"
+#include "pipeline/experiment_table.h"
 
 namespace millrace {
 namespace {
@@ -167,9 +168,9 @@ PipelineSpec load_config_text(std::string_view text, const std::string& name,
   for (const auto& change : overrides) apply_override(config, change);
 
   PipelineSpec spec;
-  // A run has nothing to do with it: it is not in the report, and its texts are expanded where they are applied.
+  // A run has nothing to do with it but to refuse its mistakes: it is not in the report.
   if (const ConfigValue* const experiment = find(config, "experiment")) {
-    spec.experiment = read_experiment(*experiment);
+    read_experiment(*experiment);
     std::erase_if(config, [](const ConfigEntry& entry) { return entry.key == "experiment"; });
   }
   expand_variables(config);
@@ -192,6 +193,17 @@ PipelineSpec load_config_text(std::string_view text, const std::string& name,
 
 PipelineSpec load_config(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
   return load_config_text(read_whole(file), file.string(), overrides);
+}
+
+std::optional<ExperimentTable> load_experiment_text(std::string_view text, const std::string& name) {
+  const ConfigValue::Table config = parse_toml(text, name);
+  const ConfigValue* const experiment = find(config, "experiment");
+  if (experiment == nullptr) return std::nullopt;
+  return read_experiment(*experiment);
+}
+
+std::optional<ExperimentTable> load_experiment(const std::filesystem::path& file) {
+  return load_experiment_text(read_whole(file), file.string());
 }
 
 }  // namespace millrace

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/core/error.h"
@@ -57,6 +59,13 @@ struct ExperimentTable {
 /// Reads the value of the key `experiment`. ${NAME} is left as it is in what becomes an override, for overrides are
 /// expanded where they are applied. Error (kind config) with the position and, for an unknown key, the nearest one.
 ExperimentTable read_experiment(const ConfigValue& value);
+
+/// The [experiment] of a config file, which load_config() checks and leaves out; nothing when it has none. Errors as of
+/// load_config().
+std::optional<ExperimentTable> load_experiment(const std::filesystem::path& file);
+
+/// The same from memory; `name` is the file in positions.
+std::optional<ExperimentTable> load_experiment_text(std::string_view text, const std::string& name);
 
 /// "5%", "5 %" or "0.05" as 0.05. Nothing when it is neither, or not between 0 and 1 (exclusive).
 std::optional<double> parse_share(const std::string& text);

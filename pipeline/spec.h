@@ -3,13 +3,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "pipeline/core/options.h"
 #include "pipeline/core/units.h"
-#include "pipeline/experiment_table.h"
 
 namespace millrace {
 
@@ -66,9 +64,7 @@ struct PipelineSpec {
   std::vector<StageSpec> stages;
   std::filesystem::path file;                  ///< the config file, for messages
   std::map<std::string, SourcePosition> keys;  ///< where each key of [pipeline] stands that the config gives
-  std::optional<ExperimentTable> experiment;   ///< for `millrace compare`; a run does not look at it
-  /// The config without [experiment], after overrides and expansion, as one JSON object, for the report.
-  std::string json;
+  std::string json;  ///< the whole config after overrides and expansion as one JSON object, for the report
 };
 
 }  // namespace millrace

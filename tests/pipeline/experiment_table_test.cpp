@@ -10,18 +10,17 @@ namespace millrace {
 namespace {
 
 using testing::ElementsAre;
-using testing::Field;
 using testing::HasSubstr;
 
 const char* const kStage = "[[stage]]\nname = \"read\"\ntype = \"raw_reader\"\n";
 
-PipelineSpec loaded(const std::string& experiment) { return load_config_text(experiment + kStage, "e.toml", {}); }
-
-ExperimentTable table(const std::string& experiment) { return loaded(experiment).experiment.value(); }
+ExperimentTable table(const std::string& experiment) {
+  return load_experiment_text(experiment + kStage, "e.toml").value();
+}
 
 std::string refusal(const std::string& experiment) {
   try {
-    loaded(experiment);
+    load_config_text(experiment + kStage, "e.toml", {});
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::config);
     return error.what();
@@ -79,7 +78,9 @@ TEST(ExperimentTable, SpellsValuesAsAnOverrideTakesThem) {
 }
 
 TEST(ExperimentTable, IsNoPartOfWhatARunReports) {
-  EXPECT_EQ(loaded("[experiment]\nrepeats = 3\n").json, load_config_text(kStage, "e.toml", {}).json);
+  EXPECT_EQ(load_config_text(std::string("[experiment]\nrepeats = 3\n") + kStage, "e.toml", {}).json,
+            load_config_text(kStage, "e.toml", {}).json);
+  EXPECT_FALSE(load_experiment_text(kStage, "e.toml"));
 }
 
 TEST(ExperimentTable, LeavesVariablesToTheOverridesThatTheyBecome) {
