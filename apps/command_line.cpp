@@ -176,7 +176,7 @@ void add_compare(CLI::App& app, Action& action, const std::vector<std::string>& 
   const auto arguments = std::make_shared<CompareArguments>();
   arguments->command = command_line;
   ExperimentRequest& request = arguments->request;
-  command.add_option("CONFIG", arguments->config, "The pipeline, a TOML file")->required()->type_name("");
+  command.add_option("CONFIG", arguments->config, "The pipeline, a TOML file")->type_name("");
   add_repeatable(command, "--vary", request.vary,
                  "stage.key=a,b,c: compare these values; several make all combinations");
   add_overrides(command, arguments->overrides);
@@ -194,6 +194,9 @@ void add_compare(CLI::App& app, Action& action, const std::vector<std::string>& 
   command.add_option("--report", arguments->report, "Write the result to this file, as JSON")->type_name("FILE");
   command.add_option("--journal", arguments->journal, "Keep the runs here until the end; default: REPORT.journal")
       ->type_name("FILE");
+  command
+      .add_option("--merge", arguments->merge, "In place of CONFIG: reports of one experiment from several machines")
+      ->type_name("FILE...");
   add_progress(command, arguments->progress, "auto (one line on a terminal, else plain), plain (a line a run), off");
   command.callback([arguments, &action] { action = [arguments] { return compare_command(*arguments); }; });
 }

@@ -17,6 +17,7 @@
 #include "apps/child_run.h"
 #include "apps/commands.h"
 #include "apps/compare_identity.h"
+#include "apps/compare_merge.h"
 #include "apps/environment.h"
 #include "apps/exit_code.h"
 #include "apps/experiment_check.h"
@@ -319,6 +320,8 @@ class ExperimentRunner {
 }  // namespace
 
 int compare_command(const CompareArguments& arguments) {
+  if (!arguments.merge.empty()) return merge_command(arguments.merge);
+  if (arguments.config.empty()) throw config_error("compare needs a CONFIG, or --merge with reports");
   std::error_code failure;
   if (fs::exists(arguments.config, failure) && !fs::is_regular_file(arguments.config, failure)) {
     throw config_error("every run reads the config again, so it must be a file").at_path(arguments.config);

@@ -14,8 +14,9 @@ struct CompareArguments {
   ExperimentRequest request;
   std::vector<std::string> overrides;
   std::vector<std::filesystem::path> plugins;
-  std::filesystem::path report;   ///< empty = none
-  std::filesystem::path journal;  ///< empty = beside the report, none without one
+  std::filesystem::path report;              ///< empty = none
+  std::filesystem::path journal;             ///< empty = beside the report, none without one
+  std::vector<std::filesystem::path> merge;  ///< reports to put together; the rest is not used then
   ProgressMode progress = ProgressMode::automatic;
   std::vector<std::string> command;  ///< the command line, for the report
 };

@@ -255,6 +255,25 @@ TEST_F(Compare, ReadsColdFilesAndSaysWhatWasCached) {
   }
 }
 
+TEST_F(Compare, PutsReportsOfOneExperimentTogether) {
+  const std::string other = (directory_ / "other.json").string();
+  const std::vector<std::string> varying{"--vary", "write.link.chunks=1,2", "--repeats", "2"};
+  ASSERT_EQ(compare(synthetic(3) + null_writer(), varying).exit_code, 0);
+  std::string text = contents_of(report_path());
+  const std::string host = report().at("environment").at("host");
+  text.replace(text.find("\"host\": \"" + host), 9 + host.size(), "\"host\": \"elsewhere");
+  directory_.write("other.json", text);
+  const CommandResult result = test::run_millrace({"compare", "--merge", report_path(), other});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("2 reports of 2 machines"));
+  EXPECT_THAT(result.out, HasSubstr("which machine"));
+  EXPECT_EQ(test::run_millrace({"compare", "--merge", report_path()}).exit_code, 2);
+  EXPECT_EQ(test::run_millrace({"compare", "--merge", report_path(), (directory_ / "p.toml").string()}).exit_code, 2);
+  ASSERT_EQ(compare(synthetic(4) + null_writer(), varying).exit_code, 0);
+  EXPECT_THAT(test::run_millrace({"compare", "--merge", report_path(), other}).err,
+              HasSubstr("it is of another config"));
+}
+
 TEST_F(Compare, RefusesWhatIsNoExperiment) {
   EXPECT_THAT(compare(reading(), {}).err, HasSubstr("there is nothing to compare"));
   EXPECT_THAT(compare(reading(), {"--vary", "read.via.advice"}).err, HasSubstr("write --vary stage.key=a,b"));
