@@ -192,6 +192,8 @@ void add_compare(CLI::App& app, Action& action, const std::vector<std::string>& 
       ->type_name("TIME");
   add_count(command, "--seed", request.seed, "Seed of the order, default 1");
   command.add_option("--report", arguments->report, "Write the result to this file, as JSON")->type_name("FILE");
+  command.add_option("--html", arguments->html, "Write the result to this file, as a page for a browser")
+      ->type_name("FILE");
   command.add_option("--journal", arguments->journal, "Keep the runs here until the end; default: REPORT.journal")
       ->type_name("FILE");
   command

@@ -27,6 +27,7 @@
 #include "apps/terminal.h"
 #include "io/output_file.h"
 #include "pipeline/config.h"
+#include "pipeline/experiment/comparison_html.h"
 #include "pipeline/experiment/comparison_json.h"
 #include "pipeline/experiment/comparison_text.h"
 #include "pipeline/experiment/journal.h"
@@ -120,6 +121,7 @@ class ExperimentRunner {
     const CacheMode cache = experiment_.cache.value_or(usual_mode(inputs));
     require_possible(cache, inputs);
     const auto report_file = open_output(arguments_.report);
+    const auto page_file = open_output(arguments_.html);
     begin_report(cache, inputs);
     open_journal(inputs);
     try {
@@ -131,6 +133,7 @@ class ExperimentRunner {
     complete_comparison(report_);
     report_.environment = describe_environment(all_paths(inputs));
     write_output(report_file, to_json(report_));
+    if (page_file != nullptr) write_output(page_file, to_html(report_));
     log_.clear();
     print(to_text(report_));
     if (journal_) journal_->remove();

@@ -14,6 +14,7 @@ struct CompareArguments {
   ExperimentRequest request;
   std::vector<std::string> overrides;
   std::vector<std::filesystem::path> plugins;
+  std::filesystem::path html;                ///< empty = none
   std::filesystem::path report;              ///< empty = none
   std::filesystem::path journal;             ///< empty = beside the report, none without one
   std::vector<std::filesystem::path> merge;  ///< reports to put together; the rest is not used then
