@@ -314,14 +314,16 @@ void add_inspect(CLI::App& app, Action& action) {
 }
 
 void add_generate_nanopore(CLI::App& generate, Action& action) {
-  CLI::App& command = *generate.add_subcommand("nanopore", "Simulated nanopore signal in a FAST5 or POD5 file");
+  CLI::App& command = *generate.add_subcommand("nanopore", "Simulated nanopore signal in a FAST5, POD5 or BLOW5 file");
   command.footer(
       "Example:\n"
       "  millrace generate nanopore reads.fast5 --bytes 200MB --seed 7\n"
       "\n"
       "The true bases go to a FASTA file beside it. The same options give the same signal on every machine.");
   const auto options = std::make_shared<GenerateNanopore>();
-  command.add_option("OUT", options->path, "The file to write: .fast5 or .pod5")->required()->type_name("");
+  command.add_option("OUT", options->path, "The file to write: .fast5, .pod5, .blow5, .slow5")
+      ->required()
+      ->type_name("");
   add_count(command, "--reads", options->reads, "Number of reads; 0 = as many as --bytes asks for");
   add_size(command, "--bytes", options->total_bytes, "Encoded signal to write, default 200MB");
   add_count(command, "--seed", options->seed, "Seed of everything random");

@@ -147,14 +147,16 @@ GenerateSummary generate_nanopore(const GenerateNanopore& options) {
   summary.pore_model = simulator.pore_model().name;
   std::vector<std::unique_ptr<ChunkEncoder>> encoders;
   const bool is_pod5 = options.path.extension() == ".pod5";
+  const bool is_slow5 = options.path.extension() == ".blow5" || options.path.extension() == ".slow5";
   for (unsigned i = 0; i < thread_count(options.threads); ++i) {
-    encoders.push_back(is_pod5 ? nullptr : std::make_unique<ChunkEncoder>(options.coding));
+    encoders.push_back(is_pod5 || is_slow5 ? nullptr : std::make_unique<ChunkEncoder>(options.coding));
   }
   io::WriteVia via;
   via.fsync = io::Fsync::never;  // it can be made again
   io::OutputFile truth(summary.truth, via);
-  const auto output = is_pod5 ? make_pod5_output(options, simulator.profile())
-                              : make_fast5_output(options, simulator.profile(), encoders.front()->filters());
+  const auto output = is_pod5    ? make_pod5_output(options, simulator.profile())
+                      : is_slow5 ? make_slow5_output(options, simulator.profile())
+                                 : make_fast5_output(options, simulator.profile(), encoders.front()->filters());
   write_reads(options, simulator, encoders, *output, truth, summary);
   truth.publish();
   output->publish();

@@ -35,6 +35,9 @@ std::unique_ptr<NanoporeOutput> make_fast5_output(const GenerateNanopore& option
                                                   std::vector<io::Hdf5Filter> filters);
 /// Encodes the reads itself. Error (kind config) for a coding that POD5 does not have.
 std::unique_ptr<NanoporeOutput> make_pod5_output(const GenerateNanopore& options, const NanoporeProfile& profile);
+/// The same for BLOW5, or SLOW5 text by the extension .slow5. "vbz" is zstd over svb-zd here, "deflate" zlib over
+/// svb-zd.
+std::unique_ptr<NanoporeOutput> make_slow5_output(const GenerateNanopore& options, const NanoporeProfile& profile);
 
 /// Name of the run that `seed` makes: 40 hexadecimal digits.
 std::string simulated_run_id(std::uint64_t seed);
