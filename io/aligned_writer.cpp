@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <utility>
 
+#include "io/positioned_file.h"
 #include "io/transfer.h"
 #include "pipeline/core/call_context.h"
 
@@ -16,11 +16,6 @@ namespace {
 
 // Below this, whole blocks are staged too: a copy of 64 KiB costs less than a request of its own to the device.
 constexpr std::size_t kWorthDirectBytes = 64 << 10;
-
-bool fits_a_file(std::uint64_t offset, std::uint64_t length) {
-  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
-  return offset <= kMost && length <= kMost - offset;
-}
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "io/alignment.h"
 #include "pipeline/core/error.h"
 
 namespace millrace::io {
@@ -21,8 +22,6 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHugePage = 2ULL << 20;
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kMostExtra = 1024;  // blocks that may be added when all are out
-
-std::size_t round_up(std::size_t bytes, std::size_t step) { return (bytes + step - 1) / step * step; }
 
 std::size_t alignment_of(std::size_t block_bytes) {
   if (block_bytes >= kHugePage) return kHugePage;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/alignment.h"
 #include "io/file_system.h"
 #include "io/positioned_file.h"
 #include "io/transfer.h"
@@ -27,9 +28,6 @@ constexpr std::uint64_t kPage = 4096;  // a file is mapped from multiples of thi
 constexpr std::uint64_t kReadWindow = 64ULL << 20;
 constexpr std::uint64_t kWriteWindow = 16ULL << 20;
 constexpr auto kMaxOffset = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
-
-std::uint64_t round_down(std::uint64_t bytes, std::uint64_t step) { return bytes / step * step; }
-std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) { return round_down(bytes + step - 1, step); }
 
 /// The pages that `memory` has a part of.
 std::span<const std::byte> pages_of(std::span<const std::byte> memory) {

@@ -16,10 +16,6 @@ namespace {
 
 constexpr auto kMaxOffset = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
 
-bool fits_a_file(std::uint64_t offset, std::uint64_t length) {
-  return offset <= kMaxOffset && length <= kMaxOffset - offset;
-}
-
 ssize_t read_at(int file, std::byte* data, std::uint64_t bytes, std::uint64_t offset, int flags) {
   if (flags == 0) return ::pread(file, data, bytes, static_cast<off_t>(offset));
   const iovec place{data, bytes};
@@ -33,6 +29,10 @@ ssize_t write_at(int file, const std::byte* data, std::uint64_t bytes, std::uint
 }
 
 }  // namespace
+
+bool fits_a_file(std::uint64_t offset, std::uint64_t length) {
+  return offset <= kMaxOffset && length <= kMaxOffset - offset;
+}
 
 void require_within(Extent extent, std::uint64_t size, const std::filesystem::path& path) {
   if (fits_a_file(extent.offset, extent.length) && extent.offset + extent.length <= size) return;

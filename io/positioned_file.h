@@ -23,6 +23,8 @@ struct PositionedAccess {
   int flags = 0;  ///< RWF_...
 };
 
+/// Whether `length` bytes at `offset` end at a place that off_t can name.
+bool fits_a_file(std::uint64_t offset, std::uint64_t length);
 /// Refuses an extent that no file of `size` bytes has, as one from a corrupt index: before memory for it is asked for.
 /// Error "truncated" with `path`.
 void require_within(Extent extent, std::uint64_t size, const std::filesystem::path& path);

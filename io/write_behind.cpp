@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "io/alignment.h"
 #include "pipeline/core/error.h"
 
 namespace millrace::io {
@@ -12,8 +13,6 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kLargestFolio = 2ULL << 20;
-
-std::uint64_t round_down(std::uint64_t bytes, std::uint64_t step) { return bytes / step * step; }
 
 bool means_unsupported(int error_number) {
   return error_number == ESPIPE || error_number == ENOSYS || error_number == EINVAL || error_number == EOPNOTSUPP;
