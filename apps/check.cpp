@@ -84,18 +84,23 @@ std::string experiment_text(const CheckArguments& arguments, const Registry& reg
   return text;
 }
 
+/// The plan is gone afterwards: the arms of an experiment write the same outputs.
+void check_pipeline(const CheckArguments& arguments, const Registry& registry) {
+  const PipelineSpec spec = load_config(arguments.config, arguments.overrides);
+  const Plan plan = prepare_without_budget(spec, registry);
+  std::string text = fmt::format("{}: {}, {}, {}\n\n", plan.name, counted(plan.stages.size(), "stage"),
+                                 counted(plan.links.size(), "link"), counted(plan.threads, "compute thread"));
+  for (const auto& stage : plan.stages) text += stage_text(plan, stage) + "\n";
+  print(text + memory_text(plan.memory));
+  require_within_budget(plan, spec);
+}
+
 }  // namespace
 
 int check_command(const CheckArguments& arguments) {
   try {
     const Registry registry = make_registry(arguments.plugins);
-    const PipelineSpec spec = load_config(arguments.config, arguments.overrides);
-    const Plan plan = prepare_without_budget(spec, registry);
-    std::string text = fmt::format("{}: {}, {}, {}\n\n", plan.name, counted(plan.stages.size(), "stage"),
-                                   counted(plan.links.size(), "link"), counted(plan.threads, "compute thread"));
-    for (const auto& stage : plan.stages) text += stage_text(plan, stage) + "\n";
-    print(text + memory_text(plan.memory));
-    require_within_budget(plan, spec);
+    check_pipeline(arguments, registry);
     print(experiment_text(arguments, registry));
     return kDone;
   } catch (Error& error) {

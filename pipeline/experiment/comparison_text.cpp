@@ -95,8 +95,8 @@ std::string arm_line(const ComparisonReport& report, std::size_t index) {
     text = label + "\n";
     label.clear();
   }
-  text += fmt::format("{:<{}} {:>6}  {:>16} {:>6}  {:<{}} {:>7}  {}", label, kLabelWidth, ratio, interval, p,
-                      verdict_word(report, index), kVerdictWidth, in_time_text(arm), arm.mechanism.who_waited);
+  text += fmt::format("{:<{}} {:>6}  {:>16} {:>6}  {:<{}} {:>7}", label, kLabelWidth, ratio, interval, p,
+                      verdict_word(report, index), kVerdictWidth, in_time_text(arm));
   while (text.back() == ' ') text.pop_back();
   return text + "\n";
 }
@@ -117,12 +117,13 @@ std::string rates_line(const ComparisonReport& report, const ArmReport& arm) {
 std::string mechanism_line(const ArmReport& arm) {
   const RunMechanism& median = arm.mechanism.median;
   std::vector<std::string> parts;
+  if (!arm.mechanism.who_waited.empty()) parts.push_back(arm.mechanism.who_waited);
   for (const auto& [verdict, count] : arm.mechanism.verdicts) parts.push_back(fmt::format("{} x {}", count, verdict));
   if (!arm.runs.empty()) {
     parts.push_back(fmt::format("the source waited {:.2f} s for I/O", std::max(median.io_wait_s, 0.0)));
   }
   if (median.cpu_s_per_gib >= 0) parts.push_back(fmt::format("{:.2f} CPU s/GiB", median.cpu_s_per_gib));
-  return wrapped(parts, "    ", ", ");
+  return wrapped(parts, "    ", "; ");
 }
 
 std::string head(const ComparisonReport& report) {
@@ -137,10 +138,11 @@ std::string head(const ComparisonReport& report) {
 }
 
 std::string table(const ComparisonReport& report) {
-  std::string text = fmt::format("{:<{}} {:>6}  {:>16} {:>6}  {:<{}} {:>7}  {}\n", "setting", kLabelWidth, "ratio",
+  std::string text = fmt::format("{:<{}} {:>6}  {:>16} {:>6}  {:<{}} {:>7}\n", "setting", kLabelWidth, "ratio",
                                  fmt::format("{:.0f} % interval", report.design.confidence * 100), "p", "verdict",
-                                 kVerdictWidth, "in time", "who waited for whom");
-  text += fmt::format("    {} of every repeat; verdicts of the runs (medians)\n", rate_unit(report));
+                                 kVerdictWidth, "in time");
+  text += fmt::format("    {} of every repeat\n    who waited for whom; verdicts of the runs; medians of the runs\n",
+                      rate_unit(report));
   for (std::size_t i = 0; i < report.arms.size(); ++i) {
     text += arm_line(report, i) + rates_line(report, report.arms[i]) + mechanism_line(report.arms[i]);
   }

@@ -113,7 +113,8 @@ TEST_F(Compare, ReadsTheExperimentOfTheConfig) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(report().at("arms").at(2).at("label"), "mapped");
   EXPECT_EQ(report().at("cache"), "warm");
-  for (const auto& arm : report().at("arms")) {
+  const json stored = report();
+  for (const auto& arm : stored.at("arms")) {
     for (const auto& run : arm.at("runs")) EXPECT_EQ(run.at("cache_resident_before"), 1);
   }
   const CommandResult check = test::run_millrace({"check", (directory_ / "p.toml").string()});
@@ -165,7 +166,8 @@ TEST_F(Compare, RotatesTheInputsAndJudgesOutputsByInput) {
                                                    "as-is", "--rotate", "read.path=a.raw,b.raw"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   std::map<std::string, int> times;
-  for (const auto& arm : report().at("arms")) {
+  const json stored = report();
+  for (const auto& arm : stored.at("arms")) {
     for (const auto& run : arm.at("runs")) {
       ++times[run.at("input")];
       EXPECT_EQ(run.at("bytes"), run.at("input") == "a.raw" ? 300'000 : 500'000);
@@ -222,8 +224,9 @@ TEST_F(Compare, GoesOnWhereItWasKilled) {
 
 TEST_F(Compare, StopsItsRunWhenInterruptedAndSaysHowToGoOn) {
   const std::string config = synthetic(1000, "interval = \"20 ms\"") + raw_writer();
+  const auto words = arguments(config, {"--vary", "write.link.chunks=1,2"});
   const test::DirectoryWatch watch(directory_.path());
-  Command command(arguments(config, {"--vary", "write.link.chunks=1,2"}));
+  Command command(words);
   ASSERT_TRUE(watch.wait_for_write());
   command.send(SIGINT);
   const CommandResult result = command.wait();
@@ -246,7 +249,8 @@ TEST_F(Compare, ReadsColdFilesAndSaysWhatWasCached) {
   if (result.exit_code == 2) GTEST_SKIP() << result.err;
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(report().at("cache"), "cold");
-  for (const auto& arm : report().at("arms")) {
+  const json stored = report();
+  for (const auto& arm : stored.at("arms")) {
     for (const auto& run : arm.at("runs")) {
       const double cached =
           std::max(run.at("cache_resident_before").get<double>(), run.at("cache_resident_at_read").get<double>());
