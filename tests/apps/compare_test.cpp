@@ -134,10 +134,11 @@ TEST_F(Compare, ChecksEveryArmBeforeTheFirstRun) {
 }
 
 TEST_F(Compare, CheckRefusesAnArmThatCannotBe) {
-  const auto config = directory_.write("p.toml", reading() + "[experiment]\nvary = { read.via.depth = [1, 2] }\n");
-  const CommandResult result = test::run_millrace({"check", config.string(), "--set", "read.via.advice=random"});
-  EXPECT_EQ(result.exit_code, 2) << "a buffered reader has no depth";
-  EXPECT_THAT(result.err, HasSubstr("arm 'depth="));
+  const auto config =
+      directory_.write("p.toml", reading() + "[experiment]\nvary = { read.via.advice = [\"none\", \"populate\"] }\n");
+  const CommandResult result = test::run_millrace({"check", config.string()});
+  EXPECT_EQ(result.exit_code, 2) << "only a map can be populated";
+  EXPECT_THAT(result.err, HasSubstr("arm 'advice=populate': "));
 }
 
 TEST_F(Compare, FailsWhenAnArmWritesSomethingElse) {
