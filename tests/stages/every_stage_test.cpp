@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
@@ -51,10 +53,18 @@ std::vector<ChunkType> all_chunk_types() {
   return types;
 }
 
+/// No two alike.
+std::string read_id(std::mt19937_64& random) {
+  std::array<char, 37> text{};
+  std::snprintf(text.data(), text.size(), "00000000-0000-4000-8000-%012llx",
+                static_cast<unsigned long long>(random() & 0xffffffffffffULL));
+  return text.data();
+}
+
 /// `samples` elements of `type` that a stage which accepts the type can work on.
 Chunk chunk_for(const ChunkType& type, std::size_t samples, std::mt19937_64& random) {
   const auto attributes = std::make_shared<const Attributes>(
-      Attributes{{"read_id", "r"}, {"samples", static_cast<std::int64_t>(samples)}, {"coding", "none"}});
+      Attributes{{"read_id", read_id(random)}, {"samples", static_cast<std::int64_t>(samples)}, {"coding", "none"}});
   if (type.content == "signal.encoded") return test::chunk_of(test::random_bytes(random, 2 * samples), attributes);
   if (type.dtype != DType::f32) {
     const Chunk flat = test::chunk_of(test::random_bytes(random, samples * size_of(type.dtype)), attributes);
