@@ -63,8 +63,13 @@ std::string read_id(std::mt19937_64& random) {
 
 /// `samples` elements of `type` that a stage which accepts the type can work on.
 Chunk chunk_for(const ChunkType& type, std::size_t samples, std::mt19937_64& random) {
-  const auto attributes = std::make_shared<const Attributes>(
-      Attributes{{"read_id", read_id(random)}, {"samples", static_cast<std::int64_t>(samples)}, {"coding", "none"}});
+  const auto attributes = std::make_shared<const Attributes>(Attributes{{"read_id", read_id(random)},
+                                                                        {"samples", static_cast<std::int64_t>(samples)},
+                                                                        {"coding", "none"},
+                                                                        {"digitisation", 8192.0},
+                                                                        {"offset", 6.0},
+                                                                        {"range", 1467.6},
+                                                                        {"sampling_rate", 4000.0}});
   if (type.content == "signal.encoded") return test::chunk_of(test::random_bytes(random, 2 * samples), attributes);
   if (type.dtype != DType::f32) {
     const Chunk flat = test::chunk_of(test::random_bytes(random, samples * size_of(type.dtype)), attributes);
