@@ -115,10 +115,10 @@ class Simulation {
  private:
   /// The next thing that happens: a thread has computed enough, has waited long enough, or wakes up.
   void step() {
-    const auto cpu_ns = cores_.next_end();
+    const auto cpu_ns = cores_.next_ns();
     if (cpu_ns && (alarms_.empty() || *cpu_ns <= alarms_.top().at_ns)) {
       now_ns_ = *cpu_ns;
-      wait_or_end(cores_.end_first());
+      if (const auto who = cores_.happen()) wait_or_end(*who);
       return;
     }
     if (alarms_.empty()) throw config_error("this run cannot be replayed: it comes to a standstill");

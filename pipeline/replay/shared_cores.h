@@ -3,67 +3,92 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace millrace {
 
-/// Cores that any number of computing threads share evenly, on a clock that is moved by hand: while n threads compute
-/// on c cores, each gets min(1, c/n) of one. Integer times in, integer times out; deterministic, threads that end at
-/// the same time do so in the order in which they began.
+/// Cores that any number of computing threads share as under a fair scheduler, on a clock that is moved by hand. A
+/// thread that begins takes a free core, or that of the one which has had the most, if that has had kGranuleNs since it
+/// began: who slept goes before who computes all along. Otherwise it waits for its turn. Nobody keeps a core for
+/// longer than kSliceNs while others wait. Integer times; deterministic.
 class SharedCores {
  public:
+  /// As Linux has them on a machine of a few cores.
+  static constexpr std::int64_t kGranuleNs = 1'000'000;
+  static constexpr std::int64_t kSliceNs = 3'000'000;
+
   explicit SharedCores(std::uint32_t cores) : cores_(std::max(1U, cores)) {}
 
   /// Thread `who` computes from `now_ns` on until it has had `cpu_ns`.
   void begin(std::size_t who, std::int64_t cpu_ns, std::int64_t now_ns) {
-    move_to(now_ns);
-    computing_.push_back({work_done_ + static_cast<double>(cpu_ns), next_++, who});
-    std::push_heap(computing_.begin(), computing_.end(), later);
+    Thread thread{who, cpu_ns, 0, now_ns, 0};
+    if (running_.size() < cores_) {
+      run(thread, now_ns);
+      return;
+    }
+    const auto had = [now_ns](const Thread& one) { return one.had_ns + (now_ns - one.since_ns); };
+    const auto most = std::max_element(running_.begin(), running_.end(),
+                                       [&had](const Thread& a, const Thread& b) { return had(a) < had(b); });
+    if (had(*most) < kGranuleNs) {
+      waiting_.push_back(thread);
+      return;
+    }
+    waiting_.push_back(stopped(*most, now_ns));
+    running_.erase(most);
+    run(thread, now_ns);
   }
-  /// When the first of them ends, if nobody else begins before; nothing when none computes.
-  std::optional<std::int64_t> next_end() const {
-    if (computing_.empty()) return std::nullopt;
-    const double left = std::max(computing_.front().ends_at - work_done_, 0.0);
-    // Rounded up but for what the arithmetic itself may add, so that nobody ends before it had its time.
-    return now_ns_ + static_cast<std::int64_t>(left / speed() + 1 - kRounding);
+  /// When something next happens on the cores, if nobody else begins before; nothing when none computes.
+  std::optional<std::int64_t> next_ns() const {
+    if (running_.empty()) return std::nullopt;
+    return next()->until_ns;
   }
-  /// Takes the one that next_end() is about, at that time.
-  std::size_t end_first() {
-    const std::int64_t now_ns = *next_end();
-    move_to(now_ns);
-    work_done_ = std::max(work_done_, computing_.front().ends_at);
-    std::pop_heap(computing_.begin(), computing_.end(), later);
-    const std::size_t who = computing_.back().who;
-    computing_.pop_back();
-    return who;
+  /// Makes it happen: the thread that has ended, or nothing when a core only went to the next one.
+  std::optional<std::size_t> happen() {
+    const auto at = next();
+    const std::int64_t now_ns = at->until_ns;
+    const Thread thread = stopped(*at, now_ns);
+    running_.erase(at);
+    if (thread.left_ns != 0) waiting_.push_back(thread);
+    if (!waiting_.empty()) {
+      const Thread first = waiting_.front();
+      waiting_.pop_front();
+      run(first, now_ns);
+    }
+    if (thread.left_ns != 0) return std::nullopt;
+    return thread.who;
   }
 
  private:
-  static constexpr double kRounding = 1e-4;
   struct Thread {
-    double ends_at = 0;  ///< in work_done_
-    std::uint64_t order = 0;
     std::size_t who = 0;
+    std::int64_t left_ns = 0;   ///< to compute, at since_ns
+    std::int64_t had_ns = 0;    ///< computed since it began, at since_ns
+    std::int64_t since_ns = 0;  ///< when it got its core
+    std::int64_t until_ns = 0;  ///< end of its slice
   };
-  static bool later(const Thread& a, const Thread& b) {
-    return a.ends_at > b.ends_at || (a.ends_at == b.ends_at && a.order > b.order);
+
+  /// Of those that run, the first to come to the end of its slice; of equals the one that runs longest.
+  std::vector<Thread>::const_iterator next() const {
+    return std::min_element(running_.begin(), running_.end(),
+                            [](const Thread& a, const Thread& b) { return a.until_ns < b.until_ns; });
   }
-  double speed() const {
-    const std::size_t threads = computing_.size();
-    return threads <= cores_ ? 1.0 : static_cast<double>(cores_) / static_cast<double>(threads);
+  void run(Thread thread, std::int64_t now_ns) {
+    thread.since_ns = now_ns;
+    thread.until_ns = now_ns + std::min(thread.left_ns, kSliceNs);
+    running_.push_back(thread);
   }
-  void move_to(std::int64_t now_ns) {
-    work_done_ += static_cast<double>(now_ns - now_ns_) * speed();
-    now_ns_ = now_ns;
+  static Thread stopped(Thread thread, std::int64_t now_ns) {
+    const std::int64_t ran_ns = now_ns - thread.since_ns;
+    thread.left_ns -= ran_ns;
+    thread.had_ns += ran_ns;
+    return thread;
   }
 
   std::uint32_t cores_;
-  std::vector<Thread> computing_;  // a heap
-  double work_done_ = 0;           // CPU time that a thread that computes all along would have had
-  std::int64_t now_ns_ = 0;
-  std::uint64_t next_ = 0;
+  std::vector<Thread> running_;  // in the order in which they got their cores
+  std::deque<Thread> waiting_;   // for a core, the first first
 };
 
 }  // namespace millrace

@@ -1,49 +1,60 @@
 #include "pipeline/replay/shared_cores.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace millrace {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+constexpr std::int64_t kMs = 1'000'000;
+
+/// Everybody that ends from now on, with its time in ns.
+std::vector<std::pair<std::size_t, std::int64_t>> ends(SharedCores& cores) {
+  std::vector<std::pair<std::size_t, std::int64_t>> result;
+  while (const auto at_ns = cores.next_ns())
+    if (const auto who = cores.happen()) result.emplace_back(*who, *at_ns);
+  return result;
+}
+
 TEST(SharedCores, AloneAThreadHasACoreToItself) {
   SharedCores cores(2);
-  EXPECT_EQ(cores.next_end(), std::nullopt);
-  cores.begin(7, 1000, 50);
-  EXPECT_EQ(cores.next_end(), 1050);
-  EXPECT_EQ(cores.end_first(), 7U);
-  EXPECT_EQ(cores.next_end(), std::nullopt);
+  EXPECT_EQ(cores.next_ns(), std::nullopt);
+  cores.begin(7, 10 * kMs, 50);
+  EXPECT_THAT(ends(cores), ElementsAre(Pair(7U, 10 * kMs + 50)));
 }
 
 TEST(SharedCores, AsManyThreadsAsCoresDoNotDisturbEachOther) {
   SharedCores cores(2);
-  cores.begin(0, 1000, 0);
+  cores.begin(0, 10 * kMs, 0);
   cores.begin(1, 300, 100);
-  EXPECT_EQ(cores.next_end(), 400);
-  EXPECT_EQ(cores.end_first(), 1U);
-  EXPECT_EQ(cores.next_end(), 1000);
+  EXPECT_THAT(ends(cores), ElementsAre(Pair(1U, 400), Pair(0U, 10 * kMs)));
 }
 
-TEST(SharedCores, MoreThreadsThanCoresGetEqualParts) {
-  SharedCores cores(1);
-  cores.begin(0, 1000, 0);
-  cores.begin(1, 300, 100);  // 900 are left of the first; both go on at half speed
-  EXPECT_EQ(cores.next_end(), 700);
-  EXPECT_EQ(cores.end_first(), 1U);
-  EXPECT_EQ(cores.next_end(), 1300);  // 600 left, alone again
-  EXPECT_EQ(cores.end_first(), 0U);
+TEST(SharedCores, ShortWorkIsDoneInTheOrderInWhichItCame) {
+  SharedCores cores(2);
+  for (std::size_t who = 0; who < 4; ++who) cores.begin(who, kMs / 2, 0);
+  EXPECT_THAT(ends(cores), ElementsAre(Pair(0U, kMs / 2), Pair(1U, kMs / 2), Pair(2U, kMs), Pair(3U, kMs)));
 }
 
-TEST(SharedCores, ThoseThatEndTogetherEndInTheOrderInWhichTheyBegan) {
+TEST(SharedCores, LongWorkTakesTurns) {
   SharedCores cores(1);
-  for (std::size_t who = 0; who < 4; ++who) cores.begin(who, 500, 0);
-  for (std::size_t who = 0; who < 4; ++who) {
-    EXPECT_EQ(cores.next_end(), 2000);
-    EXPECT_EQ(cores.end_first(), who);
-  }
+  cores.begin(0, 6 * kMs, 0);
+  cores.begin(1, 6 * kMs, 0);
+  EXPECT_THAT(ends(cores), ElementsAre(Pair(0U, 9 * kMs), Pair(1U, 12 * kMs)));
+}
+
+TEST(SharedCores, WhoBeginsTakesTheCoreOfTheOneThatHadMost) {
+  SharedCores cores(1);
+  cores.begin(0, 10 * kMs, 0);
+  cores.begin(1, kMs / 10, 2 * kMs);
+  EXPECT_THAT(ends(cores), ElementsAre(Pair(1U, 2 * kMs + kMs / 10), Pair(0U, 10 * kMs + kMs / 10)));
 }
 
 TEST(SharedCores, NoWorkIsLostAndNoneIsMade) {
@@ -52,22 +63,19 @@ TEST(SharedCores, NoWorkIsLostAndNoneIsMade) {
     const auto count = static_cast<std::uint32_t>(1 + random() % 4);
     SharedCores cores(count);
     std::int64_t work_ns = 0;
+    std::int64_t longest_ns = 0;
     const std::size_t threads = 8 + random() % 20;
     for (std::size_t who = 0; who < threads; ++who) {
-      const auto cpu_ns = static_cast<std::int64_t>(1000 + random() % 100'000);
+      const auto cpu_ns = static_cast<std::int64_t>(1000 + random() % 10'000'000);
       work_ns += cpu_ns;
+      longest_ns = std::max(longest_ns, cpu_ns);
       cores.begin(who, cpu_ns, 0);
     }
-    std::int64_t end_ns = 0;
-    for (std::size_t i = 0; i < threads; ++i) {
-      EXPECT_GE(*cores.next_end(), end_ns);
-      end_ns = *cores.next_end();
-      cores.end_first();
-    }
-    EXPECT_GE(end_ns + 1, work_ns / count);
-    // At the end fewer threads than cores are left, so the last of them takes longer than the even share.
-    EXPECT_LE(end_ns,
-              work_ns / count + 101'000 * static_cast<std::int64_t>(count) + static_cast<std::int64_t>(threads));
+    const auto all = ends(cores);
+    ASSERT_EQ(all.size(), threads);
+    // No core is idle while somebody waits for one.
+    EXPECT_GE(all.back().second * count, work_ns);
+    EXPECT_LE(all.back().second, work_ns / count + longest_ns);
   }
 }
 
