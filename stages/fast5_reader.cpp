@@ -11,6 +11,7 @@
 #include "io/fast5_format.h"
 #include "io/input_files.h"
 #include "io/signal_coding.h"
+#include "stages/attributes_memory.h"
 #include "stages/piece_layout.h"
 
 namespace millrace {
@@ -65,14 +66,8 @@ std::uint64_t decoded_bytes(const io::Fast5Read& read) {
 }
 
 std::uint64_t memory_of(const Fetch& fetch) {
-  std::uint64_t bytes = sizeof(Fetch) + sizeof(Attributes) + fetch.compact.capacity() +
-                        fetch.scattered.capacity() * sizeof(io::Extent) +
-                        fetch.attributes->entries().capacity() * sizeof(fetch.attributes->entries().front());
-  for (const auto& [name, value] : fetch.attributes->entries()) {
-    bytes += name.capacity();
-    if (const auto* text = std::get_if<std::string>(&value)) bytes += text->capacity();
-  }
-  return bytes;
+  return sizeof(Fetch) + sizeof(Attributes) + fetch.compact.capacity() +
+         fetch.scattered.capacity() * sizeof(io::Extent) + memory_of(*fetch.attributes);
 }
 
 }  // namespace

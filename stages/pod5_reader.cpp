@@ -9,6 +9,7 @@
 #include "io/input_files.h"
 #include "io/pod5_format.h"
 #include "io/signal_coding.h"
+#include "stages/attributes_memory.h"
 #include "stages/piece_layout.h"
 
 namespace millrace {
@@ -49,13 +50,7 @@ Fetch fetch_of(io::Pod5Read read, std::shared_ptr<const std::filesystem::path> f
 }
 
 std::uint64_t memory_of(const Fetch& fetch) {
-  std::uint64_t bytes = sizeof(Fetch) + fetch.scattered.capacity() * sizeof(io::Extent) +
-                        fetch.attributes.entries().capacity() * sizeof(fetch.attributes.entries().front());
-  for (const auto& [name, value] : fetch.attributes.entries()) {
-    bytes += name.capacity();
-    if (const auto* text = std::get_if<std::string>(&value)) bytes += text->capacity();
-  }
-  return bytes;
+  return sizeof(Fetch) + fetch.scattered.capacity() * sizeof(io::Extent) + memory_of(fetch.attributes);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "pipeline/replay/replay.h"
+#include "pipeline/replay/shared_cores.h"
 
 #include <gtest/gtest.h>
 
@@ -115,7 +116,8 @@ TEST(Replay, SlotsThatComputeShareTheCores) {
   EXPECT_NEAR(static_cast<double>(report.wall_ns), 400e6, 4e6);
   // Four want two cores: half of the time in calls is spent waiting for one.
   const BusySplit& busy = report.stages[1].busy;
-  EXPECT_NEAR(static_cast<double>(busy.run_delay_ns), static_cast<double>(busy.on_cpu_ns), 16e6);
+  EXPECT_NEAR(static_cast<double>(busy.run_delay_ns), static_cast<double>(busy.on_cpu_ns),
+              4.0 * SharedCores::kSliceNs);  // each of the four may be a slice ahead or behind at the end
   EXPECT_EQ(busy.on_cpu_ns, 800 * kMs);
 }
 
