@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "pipeline/core/units.h"
 #include "pipeline/experiment/comparison_charts.h"
@@ -72,13 +73,12 @@ std::string table_of_arms(const ComparisonReport& report) {
   for (std::size_t i = 0; i < report.arms.size(); ++i) {
     const ArmReport& arm = report.arms[i];
     const ArmEffect& effect = arm.effect;
+    const std::optional<double> p = p_of_verdict(effect, i);
     rows.push_back(
         {text(arm.label),
          number(i == 0 || effect.blocks == 0 ? "-" : fmt::format("{:.3f}", effect.ratio)),
          number(effect.low && effect.high ? fmt::format("{:.3f} to {:.3f}", *effect.low, *effect.high) : "-"),
-         number(effect.p_holm    ? fmt::format("{:.3g}", *effect.p_holm)
-                : effect.p_value ? fmt::format("{:.3g}", *effect.p_value)
-                                 : "-"),
+         number(p ? fmt::format("{:.3g}", *p) : "-"),
          {verdict_cell(arm, i), false},
          number(share(arm.mechanism.median.advice_resident)),
          text(arm.mechanism.who_waited),

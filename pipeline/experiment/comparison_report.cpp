@@ -228,6 +228,11 @@ RatesByBlock rates_of(const ComparisonReport& report) {
   return rates;
 }
 
+std::optional<double> p_of_verdict(const ArmEffect& effect, std::size_t arm) {
+  if (arm == 0) return std::nullopt;
+  return arm == 1 ? effect.p_value : effect.p_claim;
+}
+
 void complete_comparison(ComparisonReport& report) {
   add_effects(report);
   for (auto& arm : report.arms) arm.mechanism = mechanism_of(arm);

@@ -133,6 +133,10 @@ struct ComparisonReport {
 /// All runs with their arms, in the order in which they were done.
 std::vector<std::pair<const ArmReport*, const ComparisonRun*>> runs_in_order(const ComparisonReport& report);
 
+/// The p that stands beside an arm's verdict, in the text and on the page: of the claim, which the verdict goes by; of
+/// the A/A arm, about which nothing is claimed, that of the sign-flip test; of the baseline (arm 0) nothing.
+std::optional<double> p_of_verdict(const ArmEffect& effect, std::size_t arm);
+
 /// How the outputs of `run` differ from those of `expected`, by number, size and SHA-256, in words; empty when they do
 /// not. Paths may differ: an arm may write elsewhere.
 std::string difference_of(const ComparisonRun& expected, const ComparisonRun& run);

@@ -88,7 +88,7 @@ std::string arm_line(const ComparisonReport& report, std::size_t index) {
   const std::string ratio = effect.blocks == 0 ? "-" : fmt::format("{:.3f}", effect.ratio);
   const std::string interval =
       effect.low && effect.high ? fmt::format("{:.3f} .. {:.3f}", *effect.low, *effect.high) : "-";
-  const std::string p = index == 0 ? "-" : p_text(index == 1 ? effect.p_value : effect.p_claim);
+  const std::string p = p_text(p_of_verdict(effect, index));
   std::string text;
   std::string label = arm.label;
   if (label.size() > kLabelWidth) {

@@ -30,7 +30,8 @@ ArmReport arm(const std::string& label, double rate, double ratio) {
   arm.effect.ratio = ratio;
   arm.effect.low = ratio * .97;
   arm.effect.high = ratio * 1.03;
-  arm.effect.p_value = .031;
+  arm.effect.p_value = .25;  // of three repeats it cannot be less, so the verdict does not go by it
+  arm.effect.p_claim = .031;
   arm.mechanism.who_waited = "work waited for read 62 %";
   arm.mechanism.verdicts = {{"io-read:read", 3}};
   return arm;
