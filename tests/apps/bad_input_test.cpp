@@ -11,6 +11,7 @@
 
 #include "tests/apps/pipeline_text.h"
 #include "tests/support/command.h"
+#include "tests/support/places.h"
 #include "tests/support/slow5_files.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_directory.h"
@@ -33,7 +34,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-const std::string kPlugin = std::string(MILLRACE_BUILD_DIR) + "/tests/plugins/misbehaving.so";
+const std::string kPlugin = test::build_dir().string() + "/tests/plugins/misbehaving.so";
 
 class BadInput : public testing::Test {
  protected:

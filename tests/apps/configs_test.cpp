@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/command.h"
+#include "tests/support/places.h"
 #include "tests/support/temp_directory.h"
 
 namespace millrace {
@@ -20,7 +21,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::vector<std::string> config_names() {
-  const std::filesystem::path root = std::filesystem::path(MILLRACE_SOURCE_DIR) / "configs";
+  const std::filesystem::path root = test::source_dir() / "configs";
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
     if (entry.path().extension() == ".toml") names.push_back(std::filesystem::relative(entry.path(), root).string());
@@ -32,7 +33,7 @@ std::vector<std::string> config_names() {
 class Configs : public testing::TestWithParam<std::string> {
  protected:
   Configs() {
-    const std::filesystem::path source(MILLRACE_SOURCE_DIR);
+    const std::filesystem::path source = test::source_dir();
     std::filesystem::copy(source / "configs", tree_ / "configs", std::filesystem::copy_options::recursive);
     std::filesystem::create_directories(tree_ / "build/demo");
     EXPECT_EQ(run_millrace({"generate", "nanopore", (tree_ / "build/demo/generated.fast5").string(), "--reads", "5",

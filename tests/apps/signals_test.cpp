@@ -11,6 +11,7 @@
 
 #include "tests/apps/pipeline_text.h"
 #include "tests/support/command.h"
+#include "tests/support/places.h"
 #include "tests/support/temp_directory.h"
 
 namespace millrace {
@@ -27,7 +28,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::string kPlugin = std::string(MILLRACE_BUILD_DIR) + "/tests/plugins/misbehaving.so";
+const std::string kPlugin = test::build_dir().string() + "/tests/plugins/misbehaving.so";
 
 /// An endless run that has begun: its output is being written.
 class Signals : public testing::Test {

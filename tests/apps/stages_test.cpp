@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/support/command.h"
+#include "tests/support/places.h"
 
 namespace millrace {
 namespace {
@@ -49,7 +50,7 @@ TEST(Stages, MarkWhatIsRequired) {
 }
 
 TEST(Stages, OfAPluginAreListedWithItsPath) {
-  const std::string plugin = std::string(MILLRACE_BUILD_DIR) + "/tests/plugins/misbehaving.so";
+  const std::string plugin = test::build_dir().string() + "/tests/plugins/misbehaving.so";
   const CommandResult result = run_millrace({"stages", "--plugin", plugin});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, ContainsRegex("\n  hang +never comes back  \\[" + plugin + "\\]\n"));

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tests/support/command.h"
+#include "tests/support/places.h"
 #include "tests/support/temp_directory.h"
 
 namespace {
@@ -44,7 +45,7 @@ std::string argument(int count, char** arguments, int index, const char* fallbac
 json explain(const Truth& truth, const std::string& repeats, const std::string& seconds,
              const std::filesystem::path& file) {
   const auto config =
-      std::filesystem::path(MILLRACE_SOURCE_DIR) / "configs" / "experiments" / (std::string(truth.config) + ".toml");
+      millrace::test::source_dir() / "configs" / "experiments" / (std::string(truth.config) + ".toml");
   millrace::test::Command::Settings settings;
   settings.limit = std::chrono::hours(1);
   const auto result = millrace::test::run_millrace(

@@ -17,6 +17,7 @@
 #include "pipeline/plan.h"
 #include "pipeline/run.h"
 #include "stages/builtin.h"
+#include "tests/support/places.h"
 
 namespace {
 
@@ -46,7 +47,7 @@ std::string verdict_of(const std::filesystem::path& config, const millrace::Regi
 
 int main(int count, char** arguments) {
   const int runs = count > 1 ? std::atoi(arguments[1]) : 5;
-  const auto directory = std::filesystem::path(MILLRACE_SOURCE_DIR) / "configs" / "experiments";
+  const auto directory = millrace::test::source_dir() / "configs" / "experiments";
   millrace::Registry registry;
   millrace::add_builtin_stages(registry);
 

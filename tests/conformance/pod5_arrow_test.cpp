@@ -12,6 +12,7 @@
 
 #include "io/pod5_footer.h"
 #include "tests/support/command.h"
+#include "tests/support/places.h"
 #include "tests/support/pod5_files.h"
 #include "tests/support/scripted_io.h"
 #include "tests/support/temp_directory.h"
@@ -34,7 +35,7 @@ class Pod5ByApacheArrow : public testing::Test {
   /// What the script prints of an Arrow file; it only loads the package when there is none.
   static test::CommandResult read_table(const std::string& file) {
     const char* const directory = std::getenv("MILLRACE_NODE_DIRECTORY");
-    std::vector<std::string> arguments{std::string(MILLRACE_SOURCE_DIR) + "/tests/conformance/read_arrow.js", file};
+    std::vector<std::string> arguments{test::source_dir().string() + "/tests/conformance/read_arrow.js", file};
     if (directory != nullptr) arguments.emplace_back(directory);
     test::Command::Settings settings;
     settings.program = kNode;

@@ -17,6 +17,7 @@
 
 #include "io/file_descriptor.h"
 #include "tests/support/command.h"
+#include "tests/support/places.h"
 #include "tests/support/slow_mount.h"
 #include "tests/support/temp_directory.h"
 
@@ -236,7 +237,7 @@ class SlowfsProgram : public testing::Test {
     return test::Command(arguments, settings).wait();
   }
 
-  static inline const std::filesystem::path kProgram = std::filesystem::path(MILLRACE_BUILD_DIR) / "tests/slowfs";
+  static inline const std::filesystem::path kProgram = test::build_dir() / "tests/slowfs";
   test::TempDirectory directory_;
 };
 
@@ -278,7 +279,7 @@ TEST_F(SlowfsProgram, SetsShowsAndResets) {
 TEST_F(SlowfsProgram, CommandsOfItsReadmeRun) {
   const SlowMount works;
   if (!works.mounted()) GTEST_SKIP() << works.reason();
-  const auto source = std::filesystem::path(MILLRACE_SOURCE_DIR) / "tests/support/slowfs/README.md";
+  const auto source = test::source_dir() / "tests/support/slowfs/README.md";
   const std::string readme = contents_of(source);
   const auto begin = readme.find("```sh\n") + 6;
   ASSERT_NE(begin, std::string::npos + 6);

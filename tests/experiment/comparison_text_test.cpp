@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/experiment/comparison_fixture.h"
+#include "tests/support/places.h"
 #include "tests/support/temp_directory.h"
 
 namespace millrace {
@@ -25,7 +26,7 @@ void expect_hundred_columns(const std::string& text) {
 
 TEST(ComparisonText, IsAsTheGoldenFileHasIt) {
   EXPECT_EQ(to_text(small_comparison()),
-            test::contents_of(std::string(MILLRACE_SOURCE_DIR) + "/tests/experiment/golden/comparison.txt"));
+            test::contents_of(test::source_dir().string() + "/tests/experiment/golden/comparison.txt"));
 }
 
 TEST(ComparisonText, KeepsToAHundredColumns) {

@@ -11,6 +11,7 @@
 
 #include "io/hdf5_format.h"
 #include "pipeline/core/error.h"
+#include "tests/support/places.h"
 #include "tests/support/stage_driver.h"
 #include "tests/support/temp_directory.h"
 
@@ -21,7 +22,7 @@ using Samples = std::vector<std::int16_t>;
 using test::TempDirectory;
 
 std::filesystem::path sample(const std::string& name) {
-  return std::filesystem::path(MILLRACE_SOURCE_DIR) / "tests" / "io" / "fast5" / name;
+  return test::source_dir() / "tests" / "io" / "fast5" / name;
 }
 
 /// What make_samples.py wrote.

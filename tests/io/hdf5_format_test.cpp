@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pipeline/core/error.h"
+#include "tests/support/places.h"
 #include "tests/support/stage_driver.h"
 #include "tests/support/temp_directory.h"
 
@@ -16,7 +17,7 @@ namespace {
 using test::TempDirectory;
 
 std::filesystem::path sample(const std::string& name) {
-  return std::filesystem::path(MILLRACE_SOURCE_DIR) / "tests" / "io" / "fast5" / name;
+  return test::source_dir() / "tests" / "io" / "fast5" / name;
 }
 
 /// A file with one group of attributes, a linked group, and datasets of both kinds.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/lint/source_tree.h"
+#include "tests/support/places.h"
 
 namespace millrace::lint {
 namespace {
@@ -84,7 +85,7 @@ TEST(IncludeRules, QuotedIncludesAreFilesNamedFromTheRepositoryRoot) {
   for_each_include([&](const SourceFile& file, const std::string& included, const std::string& where) {
     if (included.front() != '"') return;
     const std::string name = included.substr(1, included.size() - 2);
-    const std::filesystem::path root = MILLRACE_SOURCE_DIR;
+    const std::filesystem::path root = test::source_dir();
     const bool installed_name = name == "millrace/stage.h" && (in_example(file) || file.room() == "tests");
     if (!installed_name && !std::filesystem::exists(root / name)) wrong.push_back(where);
   });

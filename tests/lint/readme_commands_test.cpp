@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/lint/source_tree.h"
+#include "tests/support/places.h"
 #include "tests/support/temp_directory.h"
 
 namespace millrace::lint {
@@ -92,8 +93,8 @@ int run(const std::filesystem::path& directory, const std::string& script) {
 
 void make_checkout(const std::filesystem::path& directory) {
   std::filesystem::create_directories(directory / "build/demo");
-  std::filesystem::create_symlink(MILLRACE_PROGRAM, directory / "build/millrace");
-  std::filesystem::copy(std::filesystem::path(MILLRACE_SOURCE_DIR) / "configs", directory / "configs",
+  std::filesystem::create_symlink(test::program(), directory / "build/millrace");
+  std::filesystem::copy(test::source_dir() / "configs", directory / "configs",
                         std::filesystem::copy_options::recursive);
   ASSERT_EQ(run(directory,
                 "build/millrace generate nanopore build/demo/generated.fast5 --reads 40\n"

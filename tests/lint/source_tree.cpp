@@ -1,4 +1,5 @@
 #include "tests/lint/source_tree.h"
+#include "tests/support/places.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +9,7 @@
 namespace millrace::lint {
 namespace {
 
-const std::filesystem::path kRoot = MILLRACE_SOURCE_DIR;
+const std::filesystem::path kRoot = test::source_dir();
 constexpr std::array kRooms{"apps", "cmake", "configs", "include", "io", "pipeline", "stages", "tests", ".ci"};
 
 SourceFile read(const std::filesystem::path& file) {

@@ -6,12 +6,13 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/support/places.h"
 #include "tests/support/temp_directory.h"
 
 namespace millrace::lint {
 namespace {
 
-const std::filesystem::path kRoot = MILLRACE_SOURCE_DIR;
+const std::filesystem::path kRoot = test::source_dir();
 
 /// The text between two marks, both of which must be there.
 std::string between(const std::string& text, const std::string& begin, const std::string& end) {
@@ -24,7 +25,7 @@ std::string between(const std::string& text, const std::string& begin, const std
 TEST(StagesReadme, TableIsWhatTheProgramPrints) {
   const test::TempDirectory directory;
   const auto output = directory / "table.md";
-  ASSERT_EQ(std::system((MILLRACE_PROGRAM " stages --markdown >" + output.string()).c_str()), 0);
+  ASSERT_EQ(std::system((test::program().string() + " stages --markdown >" + output.string()).c_str()), 0);
   EXPECT_EQ(between(test::contents_of(kRoot / "stages/README.md"), "<!-- stages: begin -->\n", "<!-- stages: end -->"),
             test::contents_of(output))
       << "put the output of `build/millrace stages --markdown` between the marks";

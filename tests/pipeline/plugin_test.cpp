@@ -10,6 +10,7 @@
 #include "pipeline/core/abi.h"
 #include "pipeline/core/call_context.h"
 #include "pipeline/core/stage.h"
+#include "tests/support/places.h"
 #include "tests/support/temp_directory.h"
 
 namespace millrace {
@@ -19,7 +20,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 std::filesystem::path plugin(const std::string& name) {
-  return std::filesystem::path(MILLRACE_BUILD_DIR) / "tests" / "plugins" / (name + ".so");
+  return test::build_dir() / "tests" / "plugins" / (name + ".so");
 }
 
 /// The message of the refusal; empty when the plugin was loaded. Checks what every refusal has.

@@ -13,6 +13,7 @@
 #include "pipeline/differing_facts.h"
 #include "pipeline/rate_interval.h"
 #include "tests/pipeline/report_fixture.h"
+#include "tests/support/places.h"
 
 namespace millrace {
 namespace {
@@ -43,7 +44,7 @@ RunReport run_of(double seconds, double write_io, std::uint64_t chunks_per_inter
 }
 
 std::string golden(const std::string& name) {
-  std::ifstream file(std::string(MILLRACE_SOURCE_DIR) + "/tests/pipeline/golden/" + name);
+  std::ifstream file(test::source_dir().string() + "/tests/pipeline/golden/" + name);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();

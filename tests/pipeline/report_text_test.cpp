@@ -9,6 +9,7 @@
 #include "pipeline/complete_report.h"
 #include "pipeline/report_table.h"
 #include "tests/pipeline/report_fixture.h"
+#include "tests/support/places.h"
 
 namespace millrace {
 namespace {
@@ -26,7 +27,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 std::string golden(const std::string& name) {
-  std::ifstream file(std::string(MILLRACE_SOURCE_DIR) + "/tests/pipeline/golden/" + name);
+  std::ifstream file(test::source_dir().string() + "/tests/pipeline/golden/" + name);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();

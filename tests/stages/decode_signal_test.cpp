@@ -12,6 +12,7 @@
 
 #include "io/vbz.h"
 #include "stages/fast5_reader.h"
+#include "tests/support/places.h"
 #include "tests/support/stage_driver.h"
 #include "tests/support/temp_directory.h"
 
@@ -26,7 +27,7 @@ using test::TempDirectory;
 using Samples = std::vector<std::int16_t>;
 
 std::filesystem::path sample(const std::string& name) {
-  return std::filesystem::path(MILLRACE_SOURCE_DIR) / "tests" / "io" / "fast5" / name;
+  return test::source_dir() / "tests" / "io" / "fast5" / name;
 }
 
 std::shared_ptr<const Attributes> attributes(std::initializer_list<std::pair<std::string, AttributeValue>> entries) {

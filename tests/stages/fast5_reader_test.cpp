@@ -9,6 +9,7 @@
 #include "io/hdf5_format.h"
 #include "stages/decode_signal.h"
 #include "tests/support/allocation_count.h"
+#include "tests/support/places.h"
 #include "tests/support/stage_driver.h"
 #include "tests/support/temp_directory.h"
 
@@ -20,7 +21,7 @@ using test::options_of;
 using test::TempDirectory;
 
 std::filesystem::path sample(const std::string& name) {
-  return std::filesystem::path(MILLRACE_SOURCE_DIR) / "tests" / "io" / "fast5" / name;
+  return test::source_dir() / "tests" / "io" / "fast5" / name;
 }
 
 Options reading(const std::filesystem::path& path) { return options_of({{"path", path.string()}}); }

@@ -12,6 +12,7 @@
 #include "stages/decode_signal.h"
 #include "stages/fast5_reader.h"
 #include "stages/slow5_reader.h"
+#include "tests/support/places.h"
 #include "tests/support/slow5_files.h"
 #include "tests/support/stage_driver.h"
 #include "tests/support/temp_directory.h"
@@ -130,7 +131,7 @@ TEST(Slow5Writer, KeepsWhatFast5Says) {
   std::size_t compared = 0;
   for (const char* const name : {"layouts.fast5", "single.fast5"}) {
     const auto reads =
-        decoded<Fast5Reader>(std::filesystem::path(MILLRACE_SOURCE_DIR) / "tests" / "io" / "fast5" / name);
+        decoded<Fast5Reader>(test::source_dir() / "tests" / "io" / "fast5" / name);
     auto kept = reads;
     std::erase_if(kept, [](const Chunk& chunk) {
       return !chunk.attributes().number("digitisation") || !chunk.attributes().number("sampling_rate");

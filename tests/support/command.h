@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/places.h"
+
 namespace millrace::test {
 
 /// How a child process ended.
@@ -25,7 +27,7 @@ struct CommandResult {
 class Command {
  public:
   struct Settings {
-    std::filesystem::path program = MILLRACE_PROGRAM;
+    std::filesystem::path program = test::program();
     std::filesystem::path directory;                               ///< to run in; empty = the caller's
     std::vector<std::pair<std::string, std::string>> environment;  ///< added
     /// What standard output is instead of a pipe: a path; "closed"; or "broken", a pipe that nobody reads.

@@ -1,3 +1,4 @@
+#include "tests/support/places.h"
 #include "tests/support/slow_mount.h"
 
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): SIGTERM for kill
@@ -24,7 +25,7 @@ std::string why_not(const std::filesystem::path& program) {
 }  // namespace
 
 SlowMount::SlowMount(const std::vector<std::string>& keys) : directory_(home_ / "mount") {
-  const std::filesystem::path program = std::filesystem::path(MILLRACE_BUILD_DIR) / "tests/slowfs";
+  const std::filesystem::path program = build_dir() / "tests/slowfs";
   reason_ = why_not(program);
   if (!reason_.empty()) return;
   keep_mounts_private();

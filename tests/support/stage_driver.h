@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "pipeline/core/stage.h"
+#include "tests/support/places.h"
 
 // Drives a stage without an engine: options and chunks from values, one instance called as one slot would be.
 
@@ -92,7 +93,7 @@ std::optional<Error> error_of(Call&& call) {
 inline std::filesystem::path test_data() {
   const char* const named = std::getenv("MILLRACE_TEST_DATA");
   if (named != nullptr) return named;
-  return std::filesystem::path(MILLRACE_SOURCE_DIR).parent_path() / "shared" / "data";
+  return source_dir().parent_path() / "shared" / "data";
 }
 
 /// Lends the same blocks again and again, as the pools of a run do. One thread.
