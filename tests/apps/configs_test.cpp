@@ -41,6 +41,10 @@ class Configs : public testing::TestWithParam<std::string> {
                   .exit_code,
               0);
     std::filesystem::create_directories(tree_ / "build/experiments");
+    EXPECT_EQ(run_millrace({"generate", "nanopore", (tree_ / "build/experiments/set.pod5").string(), "--reads", "5",
+                            "--genome-bases", "20000", "--mean-read-bases", "400"})
+                  .exit_code,
+              0);
     const std::string raw = (tree_ / "build/experiments/input.raw").string();
     EXPECT_EQ(run_millrace({"generate", "raw", raw, "--bytes", "100kB"}).exit_code, 0);
     EXPECT_EQ(run_millrace({"run", (tree_ / "configs/experiments/make_checksums.toml").string()}).exit_code, 0);
