@@ -1,6 +1,8 @@
 #include "stages/basecalls.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <string>
 
 namespace millrace {
@@ -33,7 +35,8 @@ void check_qualities(std::span<const std::uint8_t> qualities) {
 
 Basecalls basecalls_of(const Chunk& chunk) {
   if (chunk.dtype() != DType::u8 || chunk.shape().rank() != 2 || chunk.shape()[0] != 2) {
-    throw Error("basecalls are u8 of the shape [2, n], not " + std::string(name_of(chunk.dtype())) + " " + chunk.shape().text());
+    throw Error("basecalls are u8 of the shape [2, n], not " + std::string(name_of(chunk.dtype())) + " " +
+                chunk.shape().text());
   }
   const auto rows = chunk.view<std::uint8_t>();
   const auto bases = rows.first(rows.size() / 2);
@@ -41,6 +44,18 @@ Basecalls basecalls_of(const Chunk& chunk) {
   check_bases(bases);
   check_qualities(qualities);
   return {{reinterpret_cast<const char*>(bases.data()), bases.size()}, qualities};
+}
+
+double mean_quality_of(const Attributes& attributes, const Basecalls& calls) {
+  if (const auto known = attributes.number("mean_quality")) return *known;
+  if (calls.qualities.empty()) return 0;
+  std::array<std::uint64_t, kMaxQuality + 1> bases{};
+  for (const std::uint8_t quality : calls.qualities) ++bases.at(quality);
+  double errors = 0;
+  for (std::size_t quality = 0; quality < bases.size(); ++quality) {
+    errors += static_cast<double>(bases[quality]) * std::pow(10.0, -0.1 * static_cast<double>(quality));
+  }
+  return -10 * std::log10(errors / static_cast<double>(calls.qualities.size()));
 }
 
 ChunkType basecalls_type(std::uint64_t max_bases) { return {DType::u8, std::string(kBasecalls), 2 * max_bases}; }

@@ -29,6 +29,10 @@ struct Basecalls {
 /// quality above 93; it names the place.
 Basecalls basecalls_of(const Chunk& chunk);
 
+/// The mean quality of a read: its attribute mean_quality, else the Phred of the mean error probability; 0 without
+/// bases.
+double mean_quality_of(const Attributes& attributes, const Basecalls& calls);
+
 /// What a stage that makes calls gives from prepare(), `max_bases` being the most bases of one read.
 ChunkType basecalls_type(std::uint64_t max_bases);
 

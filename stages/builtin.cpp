@@ -8,12 +8,14 @@
 #include "stages/encode_zstd.h"
 #include "stages/events_writer.h"
 #include "stages/fast5_reader.h"
+#include "stages/fastq_writer.h"
 #include "stages/normalize.h"
 #include "stages/null_writer.h"
 #include "stages/pod5_reader.h"
 #include "stages/pod5_writer.h"
 #include "stages/raw_reader.h"
 #include "stages/raw_writer.h"
+#include "stages/sam_writer.h"
 #include "stages/signal_qc_writer.h"
 #include "stages/slow5_reader.h"
 #include "stages/slow5_writer.h"
@@ -45,9 +47,11 @@ void add_builtin_stages(Registry& registry) {
   // Sinks
   registry.add<ChecksumWriter>("checksum_writer", "writes the CRC-32C of what flows by, for verify_crc32c");
   registry.add<EventsWriter>("events_writer", "writes events as a table, one row per event");
+  registry.add<FastqWriter>("fastq_writer", "writes called reads to one FASTQ file, plain or BGZF");
   registry.add<NullWriter>("null_writer", "takes everything, keeps nothing");
   registry.add<Pod5Writer>("pod5_writer", "writes reads to one POD5 file");
   registry.add<RawWriter>("raw_writer", "appends the bytes of every chunk to a file");
+  registry.add<SamWriter>("sam_writer", "writes called reads to one unaligned SAM, BAM or CRAM file");
   registry.add<SignalQcWriter>("signal_qc_writer", "a TSV row per read: samples, sum, min, max, sha256");
   registry.add<Slow5Writer>("slow5_writer", "writes reads to one BLOW5 or SLOW5 file");
 }

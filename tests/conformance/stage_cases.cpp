@@ -6,10 +6,12 @@
 #include <memory>
 #include <random>
 
+#include "stages/basecalls.h"
 #include "stages/checksum_writer.h"
 #include "stages/detect_events.h"
 #include "stages/fast5_reader.h"
 #include "stages/raw_reader.h"
+#include "tests/support/called_reads.h"
 #include "tests/support/pod5_files.h"
 #include "tests/support/slow5_files.h"
 #include "tests/support/stage_driver.h"
@@ -56,6 +58,16 @@ std::optional<Feed> events() {
   auto reads = signal();
   Feed feed{detector.prepare(reads->type), {}};
   feed.chunks = drive(detector, std::move(reads->chunks));
+  return feed;
+}
+
+/// Called reads of one run, one of them without a call.
+std::optional<Feed> calls() {
+  Feed feed{basecalls_type(100'000), {}};
+  for (const std::size_t bases : {900, 0, 1, 100'000}) {
+    const auto made = random_calls(bases, bases);
+    feed.chunks.push_back(called(made.bases, made.qualities, described("read_" + std::to_string(bases))));
+  }
   return feed;
 }
 
@@ -144,6 +156,8 @@ std::vector<StageCase> stage_cases() {
       {"pod5_writer", writing("out.pod5"), described_signal},
       {"raw_writer", writing("out.bin"), signal},
       {"events_writer", writing("out.tsv"), events},
+      {"fastq_writer", writing("out.fastq.gz"), calls},
+      {"sam_writer", writing("out.bam"), calls},
       {"signal_qc_writer", writing("out.tsv"), signal},
       {"slow5_writer", writing("out.blow5"), signal},
   };

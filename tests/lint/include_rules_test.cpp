@@ -44,6 +44,7 @@ const std::vector<Library> kLibraries = {
     {"HDF5", {"<hdf5", "<H5"}, {"io/hdf5_format.cpp"}},
     {"CLI11", {"<CLI/"}, {"apps/command_line.cpp"}},
     {"liburing", {"<liburing"}, {"io/uring.cpp"}},
+    {"htslib", {"<htslib/"}, {"io/alignment_encoder.cpp"}},
     {"FlatBuffers",
      {"<flatbuffers/", "<arrow_generated", "<pod5_generated"},
      {"io/arrow_ipc.cpp", "io/arrow_ipc_writer.cpp", "io/pod5_footer.cpp"}},

@@ -27,7 +27,8 @@ namespace {
 
 constexpr DType kDTypes[] = {DType::u8,  DType::i8,  DType::u16, DType::i16, DType::u32,
                              DType::i32, DType::u64, DType::i64, DType::f32, DType::f64};
-constexpr const char* kContents[] = {"bytes", "signal", "signal.encoded", "events", "zstd", "lz4", "no such content"};
+constexpr const char* kContents[] = {"bytes", "signal", "signal.encoded", "events",
+                                     "zstd",  "lz4",    "basecalls",      "no such content"};
 constexpr std::uint64_t kMaxBytes = 48'000;
 
 Registry builtin_stages() {
@@ -71,6 +72,11 @@ Chunk chunk_for(const ChunkType& type, std::size_t samples, std::mt19937_64& ran
                                                                         {"range", 1467.6},
                                                                         {"sampling_rate", 4000.0}});
   if (type.content == "signal.encoded") return test::chunk_of(test::random_bytes(random, 2 * samples), attributes);
+  if (type.content == "basecalls" && type.dtype == DType::u8) {
+    const std::vector<std::uint8_t> rows(2 * samples, 'A');  // 65 is a quality too
+    const Chunk flat = test::chunk_of(rows, attributes);
+    return flat.with(Buffer(flat.buffer()), DType::u8, {2, samples});
+  }
   if (type.dtype != DType::f32) {
     const Chunk flat = test::chunk_of(test::random_bytes(random, samples * size_of(type.dtype)), attributes);
     return flat.with(Buffer(flat.buffer()), type.dtype);
