@@ -22,6 +22,7 @@
 #include "stages/spin.h"
 #include "stages/synthetic_reader.h"
 #include "stages/verify_crc32c.h"
+#include "stages/verify_signal.h"
 
 namespace millrace {
 
@@ -52,8 +53,9 @@ void add_builtin_stages(Registry& registry) {
   registry.add<Pod5Writer>("pod5_writer", "writes reads to one POD5 file");
   registry.add<RawWriter>("raw_writer", "appends the bytes of every chunk to a file");
   registry.add<SamWriter>("sam_writer", "writes called reads to one unaligned SAM, BAM or CRAM file");
-  registry.add<SignalQcWriter>("signal_qc_writer", "a TSV row per read: samples, sum, min, max, sha256");
+  registry.add<SignalQcWriter>("signal_qc_writer", "a TSV row per read: samples, sum, min, max, sha256, ...");
   registry.add<Slow5Writer>("slow5_writer", "writes reads to one BLOW5 or SLOW5 file");
+  registry.add<VerifySignal>("verify_signal", "holds the samples of reads against the table of a signal_qc_writer");
 }
 
 }  // namespace millrace

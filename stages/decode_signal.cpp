@@ -13,6 +13,8 @@
 namespace millrace {
 namespace {
 
+constexpr std::size_t kSkipsTold = 10;
+
 /// Where one piece lies in the chunk.
 struct Piece {
   std::uint64_t offset = 0;
@@ -67,7 +69,14 @@ Error failure_of(const Chunk& chunk, const Error& error) {
 
 }  // namespace
 
-DecodeSignal::DecodeSignal(const Options& /*options*/) { codings_.reserve(kMaxKnownCodings); }
+DecodeSignal::DecodeSignal(const Options& options) {
+  const auto action = options.get<std::string>("on_bad_read", "fail", "fail, or skip: leave it out and count it");
+  if (action != "fail" && action != "skip") {
+    throw options.error_at("on_bad_read", "'on_bad_read' must be fail or skip, not '" + action + "'");
+  }
+  skips_ = action == "skip";
+  codings_.reserve(kMaxKnownCodings);
+}
 
 ChunkType DecodeSignal::prepare(const ChunkType& input) {
   input.require(DType::u8).require("signal.encoded");
@@ -86,8 +95,22 @@ std::optional<Chunk> DecodeSignal::process(Chunk chunk) {
     const bool is_record = io::is_slow5_coding(chunk.attributes().text("coding").value_or(""));
     return is_record ? slow5_.decode(chunk) : decode_pieces(chunk);
   } catch (const Error& error) {
-    throw failure_of(chunk, error);
+    const Error failure = failure_of(chunk, error);
+    if (!skips_ || error.kind() == ErrorKind::config) throw failure;
+    ++skipped_;
+    if (first_skips_.size() < kSkipsTold) first_skips_.push_back(fmt::format("skipped: {}", failure.what()));
+    return std::nullopt;
   }
+}
+
+Findings DecodeSignal::findings() const {
+  Findings findings;
+  findings.lines = first_skips_;
+  if (skipped_ > first_skips_.size()) {
+    findings.lines.push_back(fmt::format("and {} more", skipped_ - first_skips_.size()));
+  }
+  if (skipped_ != 0) findings.refused.push_back({"damaged read", skipped_});
+  return findings;
 }
 
 Chunk DecodeSignal::decode_pieces(const Chunk& chunk) {

@@ -19,7 +19,10 @@ namespace millrace {
 /// (stages/slow5_decoder.h). Codings: none, deflate, shuffle, fletcher32 (checked), VBZ; of SLOW5 and BLOW5: text, zlib
 /// (checked), zstd, svb-zd. Error with the read's id, path and offset when the bytes are damaged or do not give exactly
 /// the samples announced. (VBZ, and deflate in FAST5 files, carry no checksum of the samples' own: damage that leaves a
-/// VBZ stream well-formed is not found.)
+/// VBZ stream well-formed is not found: verify_signal does that.)
+///
+/// `on_bad_read`: "fail" ends the run with that Error; "skip" leaves the read out, counts it as refused ("damaged
+/// read") and puts the first such errors into the report.
 class DecodeSignal final : public Transform {
  public:
   explicit DecodeSignal(const Options& options);
@@ -28,6 +31,7 @@ class DecodeSignal final : public Transform {
   ChunkType prepare(const ChunkType& input) override;
   std::optional<Chunk> process(Chunk chunk) override;
   std::uint64_t state_bytes() const override { return state_bytes_; }
+  Findings findings() const override;
 
  private:
   /// What the attributes of a chunk say about its bytes.
@@ -51,6 +55,9 @@ class DecodeSignal final : public Transform {
   };
   static constexpr std::size_t kMaxKnownCodings = 16;
 
+  bool skips_ = false;
+  std::uint64_t skipped_ = 0;
+  std::vector<std::string> first_skips_;
   io::SignalDecoder decoder_;
   Slow5Decoder slow5_;
   std::vector<KnownCoding> codings_;

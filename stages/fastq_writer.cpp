@@ -9,6 +9,7 @@
 namespace millrace {
 namespace {
 
+constexpr int kDefaultLevel = 4;  // twice as fast as 6, 2 % larger
 constexpr char kZeroQuality = '!';
 constexpr std::uint64_t kOtherBytes = 64 << 10;  // of a record beside its bases and qualities, generously
 
@@ -48,7 +49,7 @@ FastqWriter::FastqWriter(const Options& options)
       filter_(options),
       with_tags_(options.get<bool>("tags", true, "what is known of a read stands behind its name, as SAM tags")),
       compressed_(is_compressed(options)),
-      level_(options.get<int>("level", 6, "of bgzf: 0 (stored) to 12")) {
+      level_(options.get<int>("level", kDefaultLevel, "of bgzf: 0 (stored) to 12")) {
   if (level_ < 0 || level_ > io::BgzfWriter::kLargestLevel) {
     throw options.error_at("level", "'level' must be 0 to 12");
   }

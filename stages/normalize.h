@@ -2,10 +2,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <vector>
 
 #include "pipeline/core/stage.h"
+#include "stages/signal_level.h"
 
 namespace millrace {
 
@@ -35,16 +34,8 @@ class Normalize final : public Transform {
   std::uint64_t state_bytes() const override;
 
  private:
-  struct Location {
-    double median;
-    double mad;
-  };
-
-  /// Of at least one sample.
-  Location locate(std::span<const std::int16_t> samples);
-
   bool flat_read_is_error_ = false;
-  std::vector<std::uint32_t> histogram_;  // count of each of the 65536 values; zero between calls is not promised
+  std::optional<SignalLevelFinder> level_;
 };
 
 }  // namespace millrace

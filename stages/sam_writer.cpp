@@ -12,7 +12,7 @@ using io::AlignmentFormat;
 
 constexpr std::size_t kMinGroupBytes = 1 << 10;  // room for one more read group
 constexpr std::uint32_t kMaxReadGroups = 1000;
-constexpr int kDefaultLevel = 6;
+constexpr int kDefaultLevel = 4;
 constexpr int kLargestCramLevel = 9;
 
 AlignmentFormat format_of(const Options& options) {

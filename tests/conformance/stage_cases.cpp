@@ -11,6 +11,7 @@
 #include "stages/detect_events.h"
 #include "stages/fast5_reader.h"
 #include "stages/raw_reader.h"
+#include "stages/signal_qc_writer.h"
 #include "tests/support/called_reads.h"
 #include "tests/support/pod5_files.h"
 #include "tests/support/slow5_files.h"
@@ -103,6 +104,16 @@ Options raw_reader_options(const TempDirectory& directory) {
   return options_of({{"path", (directory / "in").string()}, {"via", via}});
 }
 
+/// The table of signal().
+Options with_its_table(const TempDirectory& directory) {
+  const auto table = directory / "table.tsv";
+  SignalQcWriter writer(options_of({{"path", table.string()}}));
+  auto reads = signal();
+  writer.prepare(reads->type);
+  drive(writer, std::move(reads->chunks));
+  return options_of({{"against", table.string()}});
+}
+
 Options slow5_reader_options(const TempDirectory& directory) {
   std::uint64_t seed = 0;
   for (const auto& coding : slow5_codings()) {
@@ -160,6 +171,7 @@ std::vector<StageCase> stage_cases() {
       {"sam_writer", writing("out.bam"), calls},
       {"signal_qc_writer", writing("out.tsv"), signal},
       {"slow5_writer", writing("out.blow5"), signal},
+      {"verify_signal", with_its_table, signal},
   };
 }
 

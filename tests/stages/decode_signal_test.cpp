@@ -26,9 +26,7 @@ using test::TempDirectory;
 
 using Samples = std::vector<std::int16_t>;
 
-std::filesystem::path sample(const std::string& name) {
-  return test::source_dir() / "tests" / "io" / "fast5" / name;
-}
+std::filesystem::path sample(const std::string& name) { return test::source_dir() / "tests" / "io" / "fast5" / name; }
 
 std::shared_ptr<const Attributes> attributes(std::initializer_list<std::pair<std::string, AttributeValue>> entries) {
   return std::make_shared<const Attributes>(entries);
@@ -52,6 +50,27 @@ TEST(DecodeSignal, SaysHowLargeItsChunksBecome) {
   EXPECT_EQ(type.max_bytes, 5000U);
   EXPECT_EQ(type.decoded_max_bytes, 0U);
   EXPECT_GE(decode.state_bytes(), 2500U * 4);
+}
+
+TEST(DecodeSignal, LeavesOutAndCountsDamagedReadsWhenItIsToldSo) {
+  DecodeSignal decode(options_of({{"on_bad_read", "skip"}}));
+  decode.prepare(encoded_type());
+  std::vector<Chunk> chunks;
+  for (int i = 0; i < 12; ++i) {
+    chunks.push_back(plain_chunk({1, 2}, {{"read_id", "bad"}, {"samples", std::int64_t{3}}, {"coding", "none"}}));
+  }
+  chunks.push_back(plain_chunk({1, 2}, {{"read_id", "good"}, {"samples", std::int64_t{2}}, {"coding", "none"}}));
+  const auto decoded = test::drive(decode, std::move(chunks));
+  ASSERT_EQ(decoded.size(), 1U);
+  EXPECT_EQ(test::values_of<std::int16_t>(decoded[0]), (Samples{1, 2}));
+  const Findings findings = decode.findings();
+  ASSERT_EQ(findings.refused.size(), 1U);
+  EXPECT_EQ(findings.refused[0].reason, "damaged read");
+  EXPECT_EQ(findings.refused[0].chunks, 12U);
+  ASSERT_EQ(findings.lines.size(), 11U);
+  EXPECT_EQ(findings.lines[0].substr(0, 19), "skipped: read bad: ");
+  EXPECT_EQ(findings.lines[10], "and 2 more");
+  EXPECT_THROW(DecodeSignal(options_of({{"on_bad_read", "ignore"}})), Error);
 }
 
 TEST(DecodeSignal, RefusesOtherInput) {

@@ -93,6 +93,10 @@ class EveryStage : public testing::TestWithParam<std::string> {
 
   /// One made with defaults, and with a path where it wants one.
   std::unique_ptr<Stage> make() const {
+    if (GetParam() == "verify_signal") {
+      const auto table = directory_.write("table.tsv", "read_id\tsha256_i16le\n");
+      return entry().make(test::options_of({{"against", table.string()}, {"on_mismatch", "count"}}));
+    }
     for (const auto& option : registry_.describe(GetParam())) {
       if (option.required) return entry().make(test::options_of({{"path", (directory_ / "out").string()}}));
     }

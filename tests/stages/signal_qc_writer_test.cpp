@@ -43,6 +43,58 @@ TEST(SignalQcWriter, WritesOneRowPerRead) {
   EXPECT_EQ(writer.outputs()[0].path, directory / "qc.tsv");
 }
 
+TEST(SignalQcWriter, AddsWhatALabLooksAt) {
+  const TempDirectory directory;
+  SignalQcWriter writer(options_of({{"path", (directory / "qc.tsv").string()}, {"columns", "full"}}));
+  writer.prepare({DType::i16, "signal", 100});
+  // Samples 100 100 200 300 1000: mean 340, median 200, distances 100 100 0 100 800; 0.5 pA per count.
+  Chunk known = chunk_of(std::vector<std::int16_t>{100, 100, 200, 300, 1000},
+                         std::make_shared<const Attributes>(Attributes{{"read_id", "a"},
+                                                                       {"offset", 10.0},
+                                                                       {"range", 1024.0},
+                                                                       {"digitisation", 2048.0},
+                                                                       {"sampling_rate", 4000.0},
+                                                                       {"start_time", std::int64_t{4001}},
+                                                                       {"channel_number", "12"},
+                                                                       {"start_mux", std::int64_t{3}},
+                                                                       {"end_reason", "signal\tpositive"},
+                                                                       {"run_id", "r1"}}));
+  known.set_origin({std::make_shared<const std::filesystem::path>("/data/x.pod5"), 0, 1});
+  std::vector<Chunk> reads;
+  reads.push_back(std::move(known));
+  reads.push_back(read("bare", {1, 2}));
+  reads.push_back(chunk_of(std::vector<std::int16_t>{},
+                           std::make_shared<const Attributes>(Attributes{
+                               {"read_id", "empty"}, {"offset", 1.0}, {"range", 1.0}, {"digitisation", 1.0}})));
+  test::drive(writer, std::move(reads));
+  std::istringstream table(test::contents_of(directory / "qc.tsv"));
+  std::string line;
+  std::getline(table, line);
+  EXPECT_EQ(line,
+            "read_id\tsamples\tsum\tmin\tmax\tsha256_i16le\tat_min\tat_max\tmean_pa\tstdv_pa\tmedian_pa\tmad_pa\t"
+            "start_s\tduration_s\tchannel\tmux\tend_reason\trun_id\tfile");
+  const auto behind_the_sum = [&] {
+    std::getline(table, line);
+    std::size_t at = 0;
+    for (int i = 0; i < 6; ++i) at = line.find('\t', at) + 1;
+    return line.substr(at);
+  };
+  // Variance (240^2 + 240^2 + 140^2 + 40^2 + 660^2) / 5 = 114400.
+  EXPECT_EQ(behind_the_sum(),
+            "2\t1\t175.0000\t169.1153\t105.0000\t50.0000\t1.00025\t0.00125\t12\t3\tsignal positive\tr1\tx.pod5");
+  EXPECT_EQ(behind_the_sum(), "1\t1\t\t\t\t\t\t\t\t\t\t\t");
+  EXPECT_EQ(behind_the_sum(), "0\t0\t\t\t\t\t\t\t\t\t\t\t");
+  EXPECT_GT(writer.state_bytes(), 65536U * 4);
+}
+
+TEST(SignalQcWriter, RefusesAReadIdThatWouldBreakTheTable) {
+  const TempDirectory directory;
+  SignalQcWriter writer(writing(directory / "qc.tsv"));
+  writer.prepare({DType::i16, "signal", 100});
+  for (const char* const id : {"a\tb", "a\nb", "\r"}) EXPECT_THROW(writer.consume(read(id, {1})), Error);
+  EXPECT_THROW(SignalQcWriter(options_of({{"path", "a"}, {"columns", "all"}})), Error);
+}
+
 TEST(SignalQcWriter, LeavesNothingWhenTheRunFails) {
   const TempDirectory directory;
   SignalQcWriter writer(writing(directory / "qc.tsv"));
