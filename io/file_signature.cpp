@@ -54,4 +54,9 @@ std::string name_by_signature(std::span<const std::byte> head) {
   return found == kSignatures.end() ? "" : found->name;
 }
 
+std::string but_it_starts_like(std::span<const std::byte> head) {
+  const std::string name = name_by_signature(head);
+  return name.empty() ? name : "; it starts like " + name;
+}
+
 }  // namespace millrace::io

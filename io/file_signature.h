@@ -14,4 +14,7 @@ inline constexpr std::size_t kSignatureBytes = 4096;
 /// or the whole of a shorter file. Sources: the formats' specifications.
 std::string name_by_signature(std::span<const std::byte> head);
 
+/// For a message that refuses a file: "; it starts like POD5", or nothing when it starts like none of them.
+std::string but_it_starts_like(std::span<const std::byte> head);
+
 }  // namespace millrace::io

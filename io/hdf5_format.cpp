@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <hdf5.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "io/file_descriptor.h"
+#include "io/file_signature.h"
 #include "pipeline/core/error.h"
 
 namespace millrace::io {
@@ -99,6 +103,26 @@ Handle inner_links(const std::filesystem::path& path) {
   return access;
 }
 
+/// The library locks a file that it writes, with flock(2), and what is in it cannot be trusted until it is closed.
+/// Asked here and not by the library, which takes a file system without locks for a refusal.
+void refuse_open_for_writing(const FileDescriptor& file) {
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  throw Error("is open for writing in another process: it can be read when it is closed there");
+}
+
+/// The library's own words for a file of another kind are about a signature, or about a file that was cut off.
+void refuse_other_formats(const FileDescriptor& file) {
+  std::array<std::byte, kSignatureBytes> head{};
+  const ssize_t got = ::pread(file.get(), head.data(), head.size(), 0);
+  if (got == 0) throw Error("is empty, not an HDF5 file").at_offset(0);
+  if (got < 0) return;
+  const auto start = std::span(head).first(static_cast<std::size_t>(got));
+  const std::string name = name_by_signature(start);
+  if (!name.empty() && name != "HDF5") {
+    throw Error("is not an HDF5 file" + but_it_starts_like(start)).at_offset(0);
+  }
+}
+
 Handle open_existing(const std::filesystem::path& path) {
   // The library would wait for ever on a pipe.
   std::error_code problem;
@@ -107,6 +131,13 @@ Handle open_existing(const std::filesystem::path& path) {
     throw system_error("cannot open", problem ? problem.value() : ENOENT).at_path(path);
   }
   if (!std::filesystem::is_regular_file(status)) throw Error("is not a regular file").at_path(path);
+  const FileDescriptor file = open_input(path);
+  try {
+    refuse_other_formats(file);
+    refuse_open_for_writing(file);
+  } catch (Error& error) {
+    throw error.at_path(path);
+  }
   Handle access = checked(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, path, "cannot make file properties");
   H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG);
   // Locks would refuse files on media that have none, and reading needs none.
@@ -319,6 +350,15 @@ bool Hdf5Reader::contains(const std::string& object) const {
     if (H5Oexists_by_name(file_->file.id(), part.c_str(), file_->links.id()) <= 0) return false;
   }
   return true;
+}
+
+std::uint64_t Hdf5Reader::place(const std::string& object) const {
+  const Library library;
+  H5O_info_t info;
+  if (H5Oget_info_by_name2(file_->file.id(), object.c_str(), &info, H5O_INFO_BASIC, file_->links.id()) < 0) {
+    throw library_error(file_->path, "cannot find '" + object + "'");
+  }
+  return info.addr;
 }
 
 std::vector<std::string> Hdf5Reader::names(const std::string& group) const {

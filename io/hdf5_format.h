@@ -61,7 +61,8 @@ struct Hdf5Dataset {
 /// An HDF5 file open for reading. External links are not followed, filter plugins never loaded.
 class Hdf5Reader {
  public:
-  /// Error when it is no HDF5 file, is shorter than its superblock says, or is open for writing elsewhere.
+  /// Error when it is no HDF5 file, is shorter than its superblock says, or is open for writing elsewhere (which shows
+  /// by the mark that newer layouts have for it, or by the lock of the library that writes).
   explicit Hdf5Reader(const std::filesystem::path& path);
   Hdf5Reader(const Hdf5Reader&) = delete;
   Hdf5Reader& operator=(const Hdf5Reader&) = delete;
@@ -69,6 +70,8 @@ class Hdf5Reader {
 
   /// True when `object` ("a/b/c", from the root) can be reached.
   bool contains(const std::string& object) const;
+  /// Where an object is kept: the same for all of its names. Error when it cannot be reached.
+  std::uint64_t place(const std::string& object) const;
   /// Names of the links in a group ("/" = the root), in order of name.
   std::vector<std::string> names(const std::string& group) const;
   /// The scalar attributes of an object: integers, floating-point numbers and strings (fixed or variable length, cut at

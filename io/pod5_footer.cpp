@@ -7,6 +7,7 @@
 #include <cstring>
 #include <span>
 
+#include "io/file_signature.h"
 #include "pipeline/core/error.h"
 
 namespace millrace::io {
@@ -35,7 +36,9 @@ void check_frame(Reader& reader) {
   const std::uint64_t size = reader.size();
   if (size == 0) throw Error("is empty, not a POD5 file").at_offset(0);
   if (size < kPod5Signature.size() || view_of(reader.read({0, kPod5Signature.size()})) != kPod5Signature) {
-    throw Error("is not a POD5 file: it does not start like one").at_offset(0);
+    const Buffer head = reader.read({0, std::min<std::uint64_t>(size, kSignatureBytes)});
+    const std::string other = but_it_starts_like({head.data(), head.size()});
+    throw Error("is not a POD5 file" + (other.empty() ? ": it does not start like one" : other)).at_offset(0);
   }
   if (size < kLeastBytes) throw damaged(fmt::format("it ends after {} bytes", size), size);
   const std::uint64_t end = size - kPod5Signature.size();

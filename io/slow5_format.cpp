@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "io/file_descriptor.h"
+#include "io/file_signature.h"
 #include "io/slow5_record.h"
 #include "io/slow5_unpack.h"
 
@@ -90,7 +91,8 @@ class Indexer {
     } else if (magic == kTextMagic) {
       index_text();
     } else {
-      throw Error("is neither a BLOW5 nor a SLOW5 file").at_offset(0);
+      throw Error("is neither a BLOW5 nor a SLOW5 file" + but_it_starts_like(window_.at(0, kSignatureBytes)))
+          .at_offset(0);
     }
     return std::move(index_);
   }

@@ -28,6 +28,12 @@ TEST(FileSignature, NamesWhatItsStartTells) {
   EXPECT_EQ(name_of("SIMPLE  =                    T"), "FITS");
 }
 
+TEST(FileSignature, CompletesAMessageThatRefusesAFile) {
+  const auto words = [](const std::string& head) { return but_it_starts_like(test::bytes_of(head)); };
+  EXPECT_EQ(words("BLOW5\1\0\2"s), "; it starts like BLOW5");
+  EXPECT_EQ(words("hello"), "");
+}
+
 TEST(FileSignature, IsNotGuessed) {
   for (const auto& head : {""s, "\x89"s, "\x89HDF"s, std::string(511, '\0') + "\x89HDF\r\n\x1A\n", "hello"s, "\x1F"s}) {
     EXPECT_EQ(name_of(head), "");
