@@ -6,15 +6,18 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "io/byte_stream.h"
 #include "io/isolated_call.h"
+#include "io/run_info.h"
 #include "pipeline/core/error.h"
 
 namespace millrace::io {
@@ -23,6 +26,7 @@ namespace {
 constexpr std::string_view kReadPrefix = "read_";
 constexpr std::uint64_t kMaxSamples = std::uint64_t{1} << 31;  // five days of one pore at 5 kHz
 constexpr std::size_t kMaxTextLength = 1024;
+constexpr std::size_t kMaxFacts = 200;  // of a run
 // A file of 4000 reads takes 1 s and has 200 MB: this is for files that make the library go in circles.
 constexpr std::uint64_t kIndexSeconds = 30;
 constexpr std::uint64_t kBytesPerFurtherSecond = 10'000'000;
@@ -65,13 +69,20 @@ struct Field {
   As as;
 };
 
-constexpr std::array kRawFields{Field{"read_number", As::integer},  Field{"start_time", As::integer},
-                                Field{"duration", As::integer},     Field{"start_mux", As::integer},
-                                Field{"median_before", As::number}, Field{"end_reason", As::text}};
+constexpr std::array kReadFields{Field{"pore_type", As::text}};
+
+constexpr std::array kRawFields{Field{"read_number", As::integer}, Field{"start_time", As::integer},
+                                Field{"duration", As::integer}, Field{"start_mux", As::integer},
+                                Field{"median_before", As::number}};
 
 constexpr std::array kChannelFields{Field{"channel_number", As::text}, Field{"digitisation", As::number},
                                     Field{"offset", As::number}, Field{"range", As::number},
                                     Field{"sampling_rate", As::number}};
+
+/// By the numbers of the enumeration that MinKNOW stores with the attribute.
+constexpr std::array<std::string_view, 7> kEndReasons{
+    "unknown",         "partial",        "mux_change", "unblock_mux_change", "data_service_unblock_mux_change",
+    "signal_positive", "signal_negative"};
 
 /// Texts go into tables and onto terminals: printable ASCII from `lowest` on, not endless.
 bool is_printable(std::string_view text, char lowest = ' ') {
@@ -95,6 +106,7 @@ struct Places {
   std::string raw;      // the group with the attributes of the read and the dataset Signal
   std::string channel;  // the group channel_id
   std::string tracking;
+  std::string context;
   std::string id;  // what the read is called when it does not say so itself
 };
 
@@ -102,9 +114,11 @@ class Indexer {
  public:
   explicit Indexer(const std::filesystem::path& file) : path_(file), hdf5_(file) {}
 
-  std::vector<Fast5Read> reads() const {
+  std::vector<Fast5Read> reads(std::uint64_t& seen) {
+    const auto found = find_reads();
+    seen = found.size();
     std::vector<Fast5Read> reads;
-    for (const auto& places : find_reads()) {
+    for (const auto& places : found) {
       try {
         reads.push_back(read(places));
       } catch (Error& error) {
@@ -127,14 +141,18 @@ class Indexer {
     std::vector<Places> found;
     if (hdf5_.contains("Raw/Reads")) {
       for (const auto& name : hdf5_.names("Raw/Reads")) {
-        found.push_back({"", "Raw/Reads/" + name, "UniqueGlobalKey/channel_id", "UniqueGlobalKey/tracking_id", name});
+        found.push_back({"", "Raw/Reads/" + name, "UniqueGlobalKey/channel_id", "UniqueGlobalKey/tracking_id",
+                         "UniqueGlobalKey/context_tags", name});
       }
       return found;
     }
     for (const auto& name : hdf5_.names("/")) {
       if (!name.starts_with(kReadPrefix)) continue;
-      found.push_back(
-          {name, name + "/Raw", name + "/channel_id", name + "/tracking_id", name.substr(kReadPrefix.size())});
+      found.push_back({name, name + "/Raw", name + "/channel_id", name + "/tracking_id", name + "/context_tags",
+                       name.substr(kReadPrefix.size())});
+    }
+    if (found.empty() && (hdf5_.contains("UniqueGlobalKey") || hdf5_.contains("Analyses"))) {
+      throw Error("is a FAST5 file without raw signal: it holds only what was made of it").at_path(path_);
     }
     if (found.empty() && !hdf5_.attribute("/", "file_version")) {
       throw Error("is an HDF5 file, but not FAST5: it has no read").at_path(path_);
@@ -142,7 +160,7 @@ class Indexer {
     return found;
   }
 
-  Fast5Read read(const Places& places) const {
+  Fast5Read read(const Places& places) {
     Fast5Read result;
     const Attributes raw = hdf5_.attributes(places.raw);
     take_id(raw, places, result);
@@ -154,8 +172,12 @@ class Indexer {
       throw prefixed("read " + std::string(*result.attributes.text("read_id")), error);
     }
     take_fields(raw, kRawFields, result);
+    take_end_reason(raw, result);
     if (hdf5_.contains(places.channel)) take_fields(hdf5_.attributes(places.channel), kChannelFields, result);
-    take_run_id(places, result);
+    Attributes group;
+    if (!places.read.empty()) group = hdf5_.attributes(places.read);
+    take_fields(group, kReadFields, result);
+    take_run(group, places, result);
     return result;
   }
 
@@ -183,13 +205,60 @@ class Indexer {
     }
   }
 
-  void take_run_id(const Places& places, Fast5Read& result) const {
-    std::optional<AttributeValue> value;
-    if (!places.read.empty()) value = hdf5_.attribute(places.read, "run_id");
-    if (!value && hdf5_.contains(places.tracking)) value = hdf5_.attribute(places.tracking, "run_id");
-    if (!value) return;
+  static void take_end_reason(const Attributes& raw, Fast5Read& result) {
+    const auto* const value = raw.find("end_reason");
+    if (value == nullptr) return;
     std::string text = as_text(*value);
-    if (is_printable(text)) result.attributes.set("run_id", std::move(text));
+    if (const auto number = as_integer(*value)) {
+      if (!std::in_range<std::size_t>(*number) || static_cast<std::size_t>(*number) >= kEndReasons.size()) return;
+      text = kEndReasons[static_cast<std::size_t>(*number)];
+    }
+    if (!text.empty() && is_printable(text)) result.attributes.set("end_reason", std::move(text));
+  }
+
+  /// The groups of a run are read once, however many reads have them, and are kept once, however many copies there are.
+  void take_run(const Attributes& group, const Places& places, Fast5Read& result) {
+    const auto place_of = [this](const std::string& name) { return hdf5_.contains(name) ? hdf5_.place(name) : 0; };
+    const std::array<std::uint64_t, 2> places_of_run{place_of(places.tracking), place_of(places.context)};
+    const auto* const own = group.find("run_id");
+    std::string id = own == nullptr ? std::string() : as_text(*own);
+    if (!is_printable(id)) id.clear();
+    auto& run = runs_[{places_of_run, id}];
+    if (!run.shared) run = read_run(places_of_run, places, std::move(id));
+    if (!run.sample_frequency.empty() && result.attributes.find("sampling_rate") == nullptr) {
+      if (const auto rate = as_number(run.sample_frequency)) result.attributes.set("sampling_rate", *rate);
+    }
+    if (!run.shared->info.empty() || !run.shared->id.empty()) result.run = run.shared;
+  }
+
+  struct Run {
+    std::shared_ptr<const Fast5Run> shared;
+    std::string sample_frequency;
+  };
+
+  Run read_run(const std::array<std::uint64_t, 2>& places_of_run, const Places& places, std::string id) {
+    RunInfo info;
+    if (places_of_run[0] != 0) add_facts(hdf5_.attributes(places.tracking), info);
+    if (places_of_run[1] != 0) add_facts(hdf5_.attributes(places.context), info);
+    const auto named = info.find("run_id");
+    if (id.empty() && named != info.end() && is_printable(named->second)) id = named->second;
+    if (!id.empty()) {
+      info.try_emplace("run_id", id);
+      info.try_emplace("acquisition_id", id);
+    }
+    const auto frequency = info.find("sample_frequency");
+    auto& known = known_runs_[{id, text_of(info)}];
+    if (!known) known = std::make_shared<const Fast5Run>(Fast5Run{std::move(id), text_of(info)});
+    return {known, frequency == info.end() ? std::string() : frequency->second};
+  }
+
+  /// Facts that are absurdly long or many are left out: every read of the run carries them.
+  static void add_facts(const Attributes& group, RunInfo& info) {
+    for (const auto& [name, value] : group.entries()) {
+      std::string text = as_text(value);
+      if (info.size() >= kMaxFacts || name.size() > kMaxTextLength || text.size() > kMaxTextLength) continue;
+      info.try_emplace(name, std::move(text));
+    }
   }
 
   void take_signal(const Places& places, Fast5Read& result) const {
@@ -248,6 +317,8 @@ class Indexer {
 
   const std::filesystem::path& path_;
   Hdf5Reader hdf5_;
+  std::map<std::pair<std::array<std::uint64_t, 2>, std::string>, Run> runs_;  // by place of its groups, and own id
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const Fast5Run>> known_runs_;  // by id and info
 };
 
 // ------------------------------------------------------------------------------------------------- between processes
@@ -279,8 +350,34 @@ Attributes take_attributes(ByteReader& in) {
   return attributes;
 }
 
-void put_read(ByteWriter& out, const Fast5Read& read) {
+/// Runs by number; each is sent with the first of its reads.
+using RunNumbers = std::map<const Fast5Run*, std::uint64_t>;
+using Runs = std::vector<std::shared_ptr<const Fast5Run>>;
+
+void put_run(ByteWriter& out, const Fast5Run* run, RunNumbers& numbers) {
+  const auto [known, is_new] = numbers.try_emplace(run, numbers.size());
+  out.put(known->second);
+  if (!is_new) return;
+  out.put<std::uint8_t>(run != nullptr ? 1 : 0);
+  if (run == nullptr) return;
+  out.put_text(run->id);
+  out.put_text(run->info);
+}
+
+std::shared_ptr<const Fast5Run> take_run(ByteReader& in, Runs& runs) {
+  const auto number = in.take<std::uint64_t>();
+  if (number < runs.size()) return runs[number];
+  std::shared_ptr<const Fast5Run> run;
+  if (in.take<std::uint8_t>() != 0) {
+    std::string id = in.take_text();
+    run = std::make_shared<const Fast5Run>(Fast5Run{std::move(id), in.take_text()});
+  }
+  return runs.emplace_back(std::move(run));
+}
+
+void put_read(ByteWriter& out, const Fast5Read& read, RunNumbers& numbers) {
   put_attributes(out, read.attributes);
+  put_run(out, read.run.get(), numbers);
   out.put(read.samples);
   out.put(read.piece_samples);
   out.put_text(text_of(read.coding));
@@ -295,9 +392,10 @@ void put_read(ByteWriter& out, const Fast5Read& read) {
   out.put_bytes(read.compact);
 }
 
-Fast5Read take_read(ByteReader& in) {
+Fast5Read take_read(ByteReader& in, Runs& runs) {
   Fast5Read read;
   read.attributes = take_attributes(in);
+  read.run = take_run(in, runs);
   read.samples = in.take<std::uint64_t>();
   read.piece_samples = in.take<std::uint64_t>();
   read.coding = parse_signal_coding(in.take_text());
@@ -314,33 +412,87 @@ Fast5Read take_read(ByteReader& in) {
   return read;
 }
 
-}  // namespace
+/// Indexes one file and packs what came of it.
+std::vector<std::byte> packed_index(const std::filesystem::path& file) {
+  ByteWriter out;
+  std::uint64_t seen = 0;
+  try {
+    const auto reads = index_fast5(file, &seen);
+    out.put(seen);
+    out.put<std::uint8_t>(1);
+    RunNumbers numbers;
+    for (const auto& read : reads) put_read(out, read, numbers);
+  } catch (const Error& error) {
+    out.put(seen);
+    out.put<std::uint8_t>(0);
+    out.put_text(error.message());
+    out.put<std::uint8_t>(error.offset() ? 1 : 0);
+    out.put<std::uint64_t>(error.offset().value_or(0));
+  }
+  return out.take();
+}
 
-std::vector<Fast5Read> index_fast5(const std::filesystem::path& file) { return Indexer(file).reads(); }
+Fast5Index unpacked_index(ByteReader in) {
+  Fast5Index index;
+  index.seen = in.take<std::uint64_t>();
+  if (in.take<std::uint8_t>() == 0) {
+    index.error = Error(in.take_text());
+    const bool has_offset = in.take<std::uint8_t>() != 0;
+    const auto offset = in.take<std::uint64_t>();
+    if (has_offset) index.error->at_offset(offset);
+    return index;
+  }
+  Runs runs;
+  while (!in.empty()) index.reads.push_back(take_read(in, runs));
+  return index;
+}
 
-std::vector<Fast5Read> index_fast5_isolated(const std::filesystem::path& file) {
-  // The child must not inherit the library in the middle of somebody's call.
-  auto pause = std::make_unique<Hdf5Pause>();
-  const auto work = [&] {
-    pause.reset();
-    ByteWriter out;
-    for (const auto& read : index_fast5(file)) put_read(out, read);
-    return out.take();
-  };
+IsolationLimits limits_of(const std::filesystem::path& file) {
   std::error_code unknown;
   const std::uintmax_t bytes = std::filesystem::file_size(file, unknown);
   IsolationLimits limits;
   limits.cpu_seconds = kIndexSeconds + (unknown ? 0 : bytes / kBytesPerFurtherSecond);
-  std::vector<std::byte> answer;
-  try {
-    answer = call_isolated(work, limits);
-  } catch (Error& error) {
-    throw error.at_path(file);
+  return limits;
+}
+
+}  // namespace
+
+std::vector<Fast5Read> index_fast5(const std::filesystem::path& file, std::uint64_t* seen) {
+  std::uint64_t nobody = 0;
+  return Indexer(file).reads(seen == nullptr ? nobody : *seen);
+}
+
+std::vector<Fast5Read> index_fast5_isolated(const std::filesystem::path& file) {
+  auto index = std::move(index_fast5_isolated(std::span(&file, 1)).front());
+  if (index.error) throw *index.error;
+  return std::move(index.reads);
+}
+
+std::vector<Fast5Index> index_fast5_isolated(std::span<const std::filesystem::path> files) {
+  std::vector<IsolationLimits> limits;
+  for (const auto& file : files) limits.push_back(limits_of(file));
+  std::vector<IsolatedAnswer> answers;
+  {
+    // A child must not inherit the library in the middle of somebody's call.
+    auto pause = std::make_unique<Hdf5Pause>();
+    const auto work = [&](std::size_t index) {
+      pause.reset();
+      return packed_index(files[index]);
+    };
+    answers = call_isolated_each(work, limits, std::thread::hardware_concurrency());
   }
-  pause.reset();
-  std::vector<Fast5Read> reads;
-  for (ByteReader in(answer); !in.empty();) reads.push_back(take_read(in));
-  return reads;
+  std::vector<Fast5Index> indices;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    auto& index = indices.emplace_back();
+    if (answers[i].error) {
+      index.error = answers[i].error;
+    } else {
+      index = unpacked_index(ByteReader(answers[i].bytes));
+    }
+    if (index.error) index.error->at_path(files[i]);
+    answers[i] = {};
+  }
+  return indices;
 }
 
 }  // namespace millrace::io

@@ -6,6 +6,9 @@ userblock.fast5  the same behind a user block of 512 bytes
 latest.fast5     the same in the newest file layout (other groups, links and chunk index)
 scattered.fast5  a read whose two pieces lie far apart
 single.fast5     single-read of the old kind: attributes of unusual types, some missing
+varieties.fast5  multi-read: run groups shared by links and copied, attributes as strings of every kind and numbers of
+                 every width, missing ones
+events.fast5     single-read of the oldest kind: events, but no raw signal
 """
 import os
 import zlib
@@ -111,3 +114,87 @@ def make_scattered(name):
 
 
 make_scattered("scattered.fast5")
+
+
+def make_varieties(name):
+    fixed = np.bytes_
+    variable = h5py.string_dtype("utf-8")
+    ascii_padded = h5py.string_dtype("ascii", 40)
+    reasons = h5py.enum_dtype({"unknown": 0, "partial": 1, "mux_change": 2, "signal_negative": 6}, basetype="u1")
+
+    def tracking(group, **more):
+        facts = {"run_id": "run-1", "device_id": "MN1", "exp_start_time": "2019-05-13T11:11:43Z", "asic_temp": "31.5"}
+        for key, value in {**facts, **more}.items():
+            group.attrs[key] = fixed(value) if isinstance(value, str) else value
+
+    with h5py.File(os.path.join(HERE, name), "w") as f:
+        f.attrs.create("file_version", "2.3", dtype=variable)
+        # 1: as MinKNOW writes it; the strings of context_tags have no fixed length.
+        raw = add_read(f, 1, 20)
+        first = f["read_" + uuid(1)]
+        first.attrs["pore_type"] = fixed("r9.4.1")
+        raw.attrs["start_mux"] = np.uint8(3)
+        tracking(first.create_group("tracking_id"))
+        context = first.create_group("context_tags")
+        context.attrs.create("sample_frequency", "4000", dtype=variable)
+        context.attrs.create("sequencing_kit", "sqk-lsk109", dtype=variable)
+        context.attrs["empty"] = fixed("")
+        # 2: the groups of 1 by links; numbers as texts and in other widths.
+        raw = add_read(f, 2, 20)
+        second = f["read_" + uuid(2)]
+        second["tracking_id"] = first["tracking_id"]
+        second["context_tags"] = h5py.SoftLink("/read_" + uuid(1) + "/context_tags")
+        second.attrs.create("pore_type", "r10", dtype=variable)
+        for key in ("read_number", "start_time", "duration", "median_before", "end_reason"):
+            del raw.attrs[key]
+        raw.attrs["read_number"] = "2"
+        raw.attrs["start_time"] = np.int16(2000)
+        raw.attrs["duration"] = np.float32(20)
+        raw.attrs["start_mux"] = np.int64(4)
+        raw.attrs["median_before"] = "200.25"
+        raw.attrs["end_reason"] = np.uint8(5)
+        channel = second["channel_id"]
+        for key in list(channel.attrs):
+            del channel.attrs[key]
+        channel.attrs["channel_number"] = np.int32(112)
+        channel.attrs["digitisation"] = np.int16(8192)
+        channel.attrs["offset"] = np.int8(-7)
+        channel.attrs["range"] = np.float32(1440.5)
+        channel.attrs.create("sampling_rate", "4000", dtype=ascii_padded)
+        # 3: a copy of the groups of 1; no sampling_rate, no offset; an end_reason that is a text.
+        raw = add_read(f, 3, 20)
+        third = f["read_" + uuid(3)]
+        f.copy(first["tracking_id"], third, "tracking_id")
+        f.copy(first["context_tags"], third, "context_tags")
+        del third["channel_id"].attrs["sampling_rate"]
+        del third["channel_id"].attrs["offset"]
+        del raw.attrs["end_reason"]
+        raw.attrs.create("end_reason", "mux_change", dtype=variable)
+        # 4: another run, whose facts are numbers; a name of the enumeration that SLOW5's own list does not have.
+        raw = add_read(f, 4, 20)
+        fourth = f["read_" + uuid(4)]
+        fourth.attrs["run_id"] = fixed("run-4")
+        tracking(fourth.create_group("tracking_id"), run_id="run-4", asic_temp=np.float64(30.25), asic_id=np.uint32(7))
+        fourth["tracking_id"].attrs["list"] = np.arange(3)
+        raw.attrs.create("end_reason", 1, dtype=reasons)
+        # 5: nothing but the signal and its name.
+        raw = add_read(f, 5, 20)
+        fifth = f["read_" + uuid(5)]
+        del fifth["channel_id"], fifth.attrs["run_id"]
+        for key in list(raw.attrs):
+            if key != "read_id":
+                del raw.attrs[key]
+        for read in (1, 2, 3):
+            f["read_" + uuid(read)].attrs["run_id"] = fixed("run-1")
+        raw.attrs["end_reason"] = np.int64(99)
+
+
+def make_events(name):
+    with h5py.File(os.path.join(HERE, name), "w") as f:
+        f.attrs["file_version"] = 0.4
+        f.create_group("UniqueGlobalKey/tracking_id").attrs["run_id"] = "run"
+        f.create_dataset("Analyses/EventDetection_000/Reads/Read_1/Events", data=np.zeros(3))
+
+
+make_varieties("varieties.fast5")
+make_events("events.fast5")
