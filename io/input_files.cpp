@@ -13,6 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kMostInOneGo = 64;
+constexpr std::uintmax_t kBytesInOneGo = 256 << 20;
+
 bool natural_less_paths(const fs::path& left, const fs::path& right) {
   return natural_less(left.native(), right.native());
 }
@@ -89,6 +92,17 @@ std::vector<fs::path> find_input_files(const std::vector<fs::path>& entries, std
     }
   }
   return files;
+}
+
+std::span<const fs::path> files_in_one_go(std::span<const fs::path> files) {
+  std::uintmax_t bytes = 0;
+  std::size_t count = 0;
+  while (count < std::min(files.size(), kMostInOneGo) && (count == 0 || bytes < kBytesInOneGo)) {
+    std::error_code unknown;
+    const std::uintmax_t size = fs::file_size(files[count++], unknown);
+    if (!unknown) bytes += size;
+  }
+  return files.first(count);
 }
 
 bool natural_less(std::string_view left, std::string_view right) {

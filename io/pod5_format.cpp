@@ -14,6 +14,7 @@
 #include "io/buffered_file.h"
 #include "io/pod5_footer.h"
 #include "io/pod5_signal_table.h"
+#include "io/side_by_side.h"
 #include "pipeline/core/error.h"
 
 namespace millrace::io {
@@ -289,20 +290,48 @@ std::vector<Pod5Read> index_tables(Reader& reader, const Pod5Footer& footer) {
   return ReadsTable(reads, rows, std::move(runs)).reads();
 }
 
+/// Rows of the reads table, for a file that is bad in another place; 0 when the table cannot be read either.
+std::uint64_t reads_claimed(Reader& reader, const Pod5Footer& footer) {
+  try {
+    const ArrowFile reads(reader, *footer.reads);
+    std::uint64_t rows = 0;
+    for (std::size_t i = 0; i < reads.batches(); ++i) rows += reads.batch(i, ArrowFile::Body::left).rows;
+    return rows;
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
 }  // namespace
 
-std::vector<Pod5Read> index_pod5(Reader& reader) {
+std::vector<Pod5Read> index_pod5(Reader& reader, std::uint64_t* seen) {
   const Pod5Footer footer = read_pod5_footer(reader);
   try {
-    return index_tables(reader, footer);
+    auto reads = index_tables(reader, footer);
+    if (seen != nullptr) *seen = reads.size();
+    return reads;
   } catch (Error& error) {
+    if (seen != nullptr) *seen = reads_claimed(reader, footer);
     throw error.at_path(reader.path());
   }
 }
 
-std::vector<Pod5Read> index_pod5(const std::filesystem::path& file) {
+std::vector<Pod5Read> index_pod5(const std::filesystem::path& file, std::uint64_t* seen) {
+  if (seen != nullptr) *seen = 0;
   BufferedReader reader(file, "buffered");
-  return index_pod5(reader);
+  return index_pod5(reader, seen);
+}
+
+std::vector<Pod5Index> index_pod5(std::span<const std::filesystem::path> files) {
+  std::vector<Pod5Index> indices(files.size());
+  side_by_side(files.size(), [&](std::size_t i) {
+    try {
+      indices[i].reads = index_pod5(files[i], &indices[i].seen);
+    } catch (const Error& error) {
+      indices[i].error = error;
+    }
+  });
+  return indices;
 }
 
 }  // namespace millrace::io

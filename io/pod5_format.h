@@ -3,12 +3,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "io/pod5_runs.h"
 #include "io/reader.h"
 #include "io/signal_coding.h"
 #include "pipeline/core/attributes.h"
+#include "pipeline/core/error.h"
 
 namespace millrace::io {
 
@@ -39,7 +42,19 @@ struct Pod5Read {
 /// The reads of a POD5 file of any version (v0 to v4: by the columns that are there), in the order of their signal in
 /// the file. A file may hold none. Reads the tables but not the signal. Error with the path and the offset: no POD5
 /// file, not complete, damage, what is not supported, two reads of one id, rows that belong to no read or to another.
-std::vector<Pod5Read> index_pod5(Reader& reader);
-std::vector<Pod5Read> index_pod5(const std::filesystem::path& file);
+/// `seen`, when not null, is set to the number of reads that the file claims, also when it is bad, as far as that can
+/// be told.
+std::vector<Pod5Read> index_pod5(Reader& reader, std::uint64_t* seen = nullptr);
+std::vector<Pod5Read> index_pod5(const std::filesystem::path& file, std::uint64_t* seen = nullptr);
+
+/// What came of indexing one of several files.
+struct Pod5Index {
+  std::vector<Pod5Read> reads;
+  std::optional<Error> error;  ///< when set, there are no reads
+  std::uint64_t seen = 0;      ///< reads that the file claims; 0 when it could not be told
+};
+
+/// The same for many files, side by side, one answer each.
+std::vector<Pod5Index> index_pod5(std::span<const std::filesystem::path> files);
 
 }  // namespace millrace::io

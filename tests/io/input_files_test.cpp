@@ -125,5 +125,18 @@ TEST(FindInputFiles, NamesADirectoryThatMayNotBeListed) {
   std::filesystem::permissions(directory / "secret", std::filesystem::perms::owner_all);
 }
 
+TEST(InputFiles, TakesAsManyFilesInOneGoAsFitIntoMemory) {
+  const test::TempDirectory directory;
+  std::vector<std::filesystem::path> files;
+  for (int i = 0; i < 100; ++i) files.push_back(directory.write("small" + std::to_string(i), "x"));
+  EXPECT_EQ(files_in_one_go(files).size(), 64U);
+  EXPECT_EQ(files_in_one_go(std::span(files).first(3)).size(), 3U);
+  EXPECT_TRUE(files_in_one_go({}).empty());
+  for (int i = 0; i < 3; ++i) std::filesystem::resize_file(files[static_cast<std::size_t>(i)], 200 << 20);
+  EXPECT_EQ(files_in_one_go(files).size(), 2U) << "the second reaches the bound";
+  std::filesystem::resize_file(files[0], std::uintmax_t{1} << 40);
+  EXPECT_EQ(files_in_one_go(files).size(), 1U) << "at least one";
+}
+
 }  // namespace
 }  // namespace millrace::io
