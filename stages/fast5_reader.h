@@ -9,6 +9,8 @@
 
 #include "io/piece_reader.h"
 #include "pipeline/core/stage.h"
+#include "stages/read_index.h"
+#include "stages/read_selection.h"
 
 namespace millrace {
 
@@ -16,10 +18,11 @@ namespace millrace {
 /// indexed once, in prepare(), by the HDF5 library; after that the bytes come through the transport of `via` alone.
 /// Order: the files as named, in each the order of the signal in the file.
 ///
-/// Chunks: u8, content "signal.encoded", origin = the bytes in the file. Attributes: those of io::Fast5Read, plus, only
-/// when a read is not one piece of exactly its samples: "piece_samples" (integer, samples per piece) and "pieces"
-/// (text, "offset:length:mask" per piece in order of samples, separated by blanks; offset and length in bytes of the
-/// chunk, mask = steps of the coding that were left out, see io::SignalDecoder).
+/// Chunks: u8, content "signal.encoded", origin = the bytes in the file. Attributes: those of io::Fast5Read, "run_id"
+/// and "run_info" (io/run_info.h) of its run, and, only when a read is not one piece of exactly its samples:
+/// "piece_samples" (integer, samples per piece) and "pieces" (text, "offset:length:mask" per piece in order of samples,
+/// separated by blanks; offset and length in bytes of the chunk, mask = steps of the coding that were left out, see
+/// io::SignalDecoder).
 class Fast5Reader final : public Source {
  public:
   explicit Fast5Reader(const Options& options);
@@ -34,17 +37,17 @@ class Fast5Reader final : public Source {
   std::uint64_t state_bytes() const override;
   BufferNeeds buffer_needs() const override { return reader_.buffer_needs(); }
   std::optional<IoStats> io_stats() const override { return reader_.stats(); }
+  Findings findings() const override;
   std::vector<std::string> plan_notes() const override;
   std::vector<std::filesystem::path> input_files() const override { return files_; }
 
  private:
-  struct Index;
-
   std::vector<std::filesystem::path> entries_;
+  ReadSelection selection_;
   io::PieceReader reader_;
-  std::vector<std::filesystem::path> files_;
-  std::shared_ptr<const Index> index_;
-  bool owns_index_ = false;  // the first instance answers for the memory of the index
+  std::vector<std::filesystem::path> files_;  // without those that were left out
+  std::shared_ptr<const ReadIndex> index_;
+  bool owns_index_ = false;  // the first instance answers for the index
 };
 
 }  // namespace millrace

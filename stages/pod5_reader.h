@@ -9,6 +9,7 @@
 
 #include "io/piece_reader.h"
 #include "pipeline/core/stage.h"
+#include "stages/read_index.h"
 #include "stages/read_selection.h"
 
 namespace millrace {
@@ -40,13 +41,11 @@ class Pod5Reader final : public Source {
   std::vector<std::filesystem::path> input_files() const override { return files_; }
 
  private:
-  struct Index;
-
   std::vector<std::filesystem::path> entries_;
   ReadSelection selection_;
   io::PieceReader reader_;
   std::vector<std::filesystem::path> files_;  // without those that were left out
-  std::shared_ptr<const Index> index_;
+  std::shared_ptr<const ReadIndex> index_;
   bool owns_index_ = false;  // the first instance answers for the index
 };
 

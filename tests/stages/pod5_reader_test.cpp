@@ -123,6 +123,21 @@ TEST(Pod5Reader, ABadFileAmongGoodOnesFailsOrIsLeftOutAndCounted) {
   EXPECT_EQ(lenient.input_files().size(), 2U);
 }
 
+TEST(Pod5Reader, CountsTheReadsOfABadFileWhereItsTableOfReadsIsGood) {
+  const TempDirectory directory;
+  std::string file = pod5_of(made_reads({100, 200, 300}));
+  const auto mark = file.find("ARROW1", 100);  // the end of the first table, which is that of the signal
+  ASSERT_NE(mark, std::string::npos);
+  file[mark] = 'x';
+  directory.write("in/a.pod5", file);
+  directory.write("in/b.pod5", pod5_of(made_reads({50})));
+  Pod5Reader reader(options_of({{"path", (directory / "in").string()}, {"on_bad_file", "skip"}}));
+  reader.prepare();
+  EXPECT_EQ(reader.total_chunks(), 1U);
+  ASSERT_EQ(reader.findings().refused.size(), 1U);
+  EXPECT_EQ(reader.findings().refused[0].chunks, 3U);
+}
+
 TEST(Pod5Reader, FurtherSlotsShareTheIndexAndCountNothingTwice) {
   const TempDirectory directory;
   const auto path = directory.write("a.pod5", pod5_of(made_reads({100, 200, 300})));
