@@ -42,7 +42,15 @@ std::vector<Slow5Field> usual_fields() {
            Kind::enumeration,
            false,
            {"unknown", "mux_change", "unblock_mux_change", "data_service_unblock_mux_change", "signal_positive",
-            "signal_negative", "api_request", "device_data_error", "analysis_config_change", "paused"}}};
+            "signal_negative", "api_request", "device_data_error", "analysis_config_change", "paused", "partial"}}};
+}
+
+/// Instruments get new reasons for the end of a read.
+void add_label(const Attributes& attributes, Slow5Field& end_reason) {
+  const auto reason = attributes.text("end_reason");
+  auto& labels = end_reason.labels;
+  if (!reason || reason->empty() || reason->find_first_of(",{}\t\n ") != std::string_view::npos) return;
+  if (std::find(labels.begin(), labels.end(), *reason) == labels.end()) labels.emplace_back(*reason);
 }
 
 Error does_not_fit(const Slow5Field& field, const std::string& value) {
@@ -115,6 +123,7 @@ bool is_held_elsewhere(std::string_view attribute) {
 
 std::vector<Slow5Field> slow5_fields_for(const Attributes& attributes) {
   std::vector<Slow5Field> fields = usual_fields();
+  add_label(attributes, fields.back());
   for (const auto& [name, value] : attributes.entries()) {
     const auto has_name = [&name = name](const Slow5Field& field) { return field.name == name; };
     if (is_held_elsewhere(name)) continue;
