@@ -36,10 +36,12 @@ class Configs : public testing::TestWithParam<std::string> {
     const std::filesystem::path source = test::source_dir();
     std::filesystem::copy(source / "configs", tree_ / "configs", std::filesystem::copy_options::recursive);
     std::filesystem::create_directories(tree_ / "build/demo");
-    EXPECT_EQ(run_millrace({"generate", "nanopore", (tree_ / "build/demo/generated.fast5").string(), "--reads", "5",
-                            "--genome-bases", "20000", "--mean-read-bases", "400"})
-                  .exit_code,
-              0);
+    for (const char* const name : {"generated.fast5", "generated.pod5", "generated.blow5"}) {
+      EXPECT_EQ(run_millrace({"generate", "nanopore", (tree_ / "build/demo" / name).string(), "--reads", "5",
+                              "--genome-bases", "20000", "--mean-read-bases", "400"})
+                    .exit_code,
+                0);
+    }
     std::filesystem::create_directories(tree_ / "build/experiments");
     EXPECT_EQ(run_millrace({"generate", "nanopore", (tree_ / "build/experiments/set.pod5").string(), "--reads", "5",
                             "--genome-bases", "20000", "--mean-read-bases", "400"})
