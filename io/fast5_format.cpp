@@ -198,7 +198,8 @@ class Indexer {
         std::string text = as_text(*value);
         if (is_printable(text)) result.attributes.set(name, std::move(text));
       } else if (field.as == As::number) {
-        if (const auto number = as_number(*value)) result.attributes.set(name, *number);
+        const auto number = as_number(*value);
+        if (number && std::isfinite(*number)) result.attributes.set(name, *number);
       } else if (const auto integer = as_integer(*value)) {
         result.attributes.set(name, *integer);
       }

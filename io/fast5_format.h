@@ -28,9 +28,9 @@ struct Fast5Read {
   /// When the file has them: channel_number, end_reason, pore_type (text); read_number, start_time, duration, start_mux
   /// (integers; times in samples); median_before (pA), digitisation, offset, range, sampling_rate (numbers; the
   /// current in pA is (sample + offset) * range / digitisation). Numbers that a file stores as text and the reverse
-  /// are converted; what cannot be converted or printed counts as absent. A sampling_rate that channel_id lacks is
-  /// taken from the sample_frequency of context_tags; an end_reason that is a bare number has the name that MinKNOW's
-  /// files give to it.
+  /// are converted; what cannot be converted or printed, or is no finite number, counts as absent. A sampling_rate that
+  /// channel_id lacks is taken from the sample_frequency of context_tags; an end_reason that is a bare number has the
+  /// name that MinKNOW's files give to it.
   Attributes attributes;
   /// Shared by the reads of a run; its id and info are for the attributes "run_id" and "run_info". Null when the file
   /// says nothing of the run. Facts have the names of FAST5's attributes, and "acquisition_id" is the id of the run, as
