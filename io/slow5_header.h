@@ -48,6 +48,10 @@ struct Slow5Attribute {
   bool operator==(const Slow5Attribute&) const = default;
 };
 
+/// An attribute that says nothing: slow5_writer fills up with it the room for runs that may still come. Sorts behind
+/// what instruments write.
+inline constexpr std::string_view kSlow5Padding = "zz_reserved";
+
 /// The header of a SLOW5 or BLOW5 file, versions 0.1.0 to 1.1.0. Source: hasindu2008/slow5specs.
 struct Slow5Header {
   std::array<std::uint8_t, 3> version{1, 0, 0};

@@ -44,6 +44,7 @@ const Slow5Decoder::Group& Slow5Decoder::group(std::uint32_t number) {
   Group group;
   io::RunInfo info;
   for (const auto& attribute : header_.attributes) {
+    if (attribute.name == io::kSlow5Padding) continue;
     const auto value = header_.value(attribute.name, number);
     if (!value.empty()) info.insert_or_assign(attribute.name, std::string(value));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
 
@@ -16,7 +17,6 @@ constexpr std::uint64_t kOtherBytes = 1 << 20;      // of a record beside its si
 constexpr std::uint64_t kTextBytesPerSample = 7;    // "-32768,"
 constexpr std::uint64_t kMinHeaderRoom = 16 << 10;  // for one more read group
 constexpr std::uint64_t kMaxReadGroups = 1000;
-constexpr const char* kPaddingName = "zz_reserved";  // sorts behind what instruments write
 
 io::Slow5Coding coding_of(const Options& options) {
   const auto path = options.require<std::filesystem::path>("path");
@@ -37,6 +37,14 @@ io::Slow5Coding coding_of(const Options& options) {
   }
 }
 
+/// Versions differ in nothing that is written here but the number.
+std::array<std::uint8_t, 3> version_of(const Options& options) {
+  const auto version = options.get<std::string>("version", "1.0.0", "1.0.0, or 0.2.0 for tools older than that");
+  if (version == "1.0.0") return {1, 0, 0};
+  if (version == "0.2.0") return {0, 2, 0};
+  throw options.error_at("version", "'version' must be \"1.0.0\" or \"0.2.0\", not \"" + version + "\"");
+}
+
 std::string run_name(const Attributes& attributes) {
   return std::string(attributes.text("run_id").value_or(attributes.text("run_info").value_or("")));
 }
@@ -48,6 +56,7 @@ Slow5Writer::Slow5Writer(const Options& options)
       coding_(coding_of(options)),
       level_(options.get<int>("level", 0, "of the compression; 0 = what slow5tools uses (zstd 1, zlib 6)")),
       room_for_groups_(options.get<std::uint32_t>("read_groups", 1, "runs that the reads may come from")) {
+  header_.version = version_of(options);
   if (room_for_groups_ == 0 || room_for_groups_ > kMaxReadGroups) {
     throw options.error_at("read_groups", fmt::format("'read_groups' must be 1 to {}", kMaxReadGroups));
   }
@@ -104,7 +113,7 @@ std::string Slow5Writer::header_bytes() const {
   if (bytes.size() >= header_room_) return bytes;
   io::Slow5Header filled = header_;
   auto& padding = filled.attributes.emplace_back();
-  padding.name = kPaddingName;
+  padding.name = io::kSlow5Padding;
   padding.values.assign(filled.groups, ".");
   const std::uint64_t least = bytes_of(filled).size();
   if (least > header_room_) return std::string(header_room_ + 1, '\0');  // does not fit
@@ -135,7 +144,7 @@ void Slow5Writer::add_group(const Attributes& attributes) {
   groups_.emplace(run_name(attributes), group);
   for (auto& attribute : header_.attributes) attribute.values.emplace_back(".");
   for (const auto& [name, value] : info) {
-    if (value.empty() || name == kPaddingName) continue;
+    if (value.empty() || name == io::kSlow5Padding) continue;
     auto at =
         std::lower_bound(header_.attributes.begin(), header_.attributes.end(), name,
                          [](const io::Slow5Attribute& one, const std::string& wanted) { return one.name < wanted; });

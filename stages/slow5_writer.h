@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-/// Reads -> one BLOW5 (or SLOW5) file, version 1.0.0, records in the order of the reads. In: i16 "signal" with the
-/// attributes that readers of reads give: read_id, digitisation, offset, range, sampling_rate, and any others.
+/// Reads -> one BLOW5 (or SLOW5) file, version 1.0.0 or 0.2.0, records in the order of the reads. In: i16 "signal" with
+/// the attributes that readers of reads give: read_id, digitisation, offset, range, sampling_rate, and any others.
 ///
 /// The header is written before the first read, so all that the file can hold is decided there: what the first read has
 /// beside the usual fields becomes the further fields (io::slow5_fields_for), and its run_id and run_info become the

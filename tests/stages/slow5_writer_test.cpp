@@ -129,12 +129,12 @@ INSTANTIATE_TEST_SUITE_P(Slow5, Slow5WriterCodings, testing::ValuesIn(test::slow
 TEST(Slow5Writer, KeepsWhatFast5Says) {
   const TempDirectory directory;
   std::size_t compared = 0;
-  for (const char* const name : {"layouts.fast5", "single.fast5"}) {
-    const auto reads =
-        decoded<Fast5Reader>(test::source_dir() / "tests" / "io" / "fast5" / name);
+  for (const char* const name : {"layouts.fast5", "single.fast5", "varieties.fast5"}) {
+    const auto reads = decoded<Fast5Reader>(test::source_dir() / "tests" / "io" / "fast5" / name);
     auto kept = reads;
     std::erase_if(kept, [](const Chunk& chunk) {
-      return !chunk.attributes().number("digitisation") || !chunk.attributes().number("sampling_rate");
+      const Attributes& attributes = chunk.attributes();
+      return !attributes.number("digitisation") || !attributes.number("sampling_rate") || !attributes.number("offset");
     });
     if (kept.empty()) continue;
     compared += kept.size();
@@ -143,6 +143,7 @@ TEST(Slow5Writer, KeepsWhatFast5Says) {
     test::drive(writer, kept);
     expect_same(kept, decoded<Slow5Reader>(directory / "out.blow5"), {"coding", "pieces", "piece_samples", "duration"});
   }
+  EXPECT_EQ(compared, 9U + 3U);
 }
 
 TEST(Slow5Writer, RefusesAReadOfARunThatFindsNoRoom) {
@@ -182,6 +183,20 @@ TEST(Slow5Writer, NamesTheReadThatItCannotWrite) {
               HasSubstr("read read-1-0: attribute 'start_mux' = 300 does not fit"));
 }
 
+TEST(Slow5Writer, WritesTheVersionThatIsAskedFor) {
+  const TempDirectory directory;
+  const auto path = directory / "a.blow5";
+  const auto reads = reads_of_one_run();
+  for (const std::string version : {"1.0.0", "0.2.0"}) {
+    Slow5Writer writer(options_of({{"path", path.string()}, {"version", version}}));
+    writer.prepare(kSignal);
+    test::drive(writer, reads);
+    const std::string start = test::contents_of(path).substr(6, 3);
+    EXPECT_EQ(start, version == "1.0.0" ? std::string("\1\0\0", 3) : std::string("\0\2\0", 3));
+    expect_same(reads, decoded<Slow5Reader>(path));
+  }
+}
+
 TEST(Slow5Writer, RefusesOptionsThatMakeNoSense) {
   const std::initializer_list<std::pair<const std::string, decltype(OptionValue::value)>> cases[] = {
       {{"path", "a.blow5"}, {"compression", "lzma"}},
@@ -190,6 +205,7 @@ TEST(Slow5Writer, RefusesOptionsThatMakeNoSense) {
       {{"path", "a.blow5"}, {"level", std::int64_t{23}}},
       {{"path", "a.blow5"}, {"compression", "zlib"}, {"level", std::int64_t{13}}},
       {{"path", "a.blow5"}, {"read_groups", std::int64_t{0}}},
+      {{"path", "a.blow5"}, {"version", "1.1.0"}},
   };
   for (const auto& values : cases) {
     const auto error = error_of([&values] { Slow5Writer(options_of(values)); });
