@@ -326,6 +326,8 @@ void add_generate_nanopore(CLI::App& generate, Action& action) {
       ->type_name("");
   add_count(command, "--reads", options->reads, "Number of reads; 0 = as many as --bytes asks for");
   add_size(command, "--bytes", options->total_bytes, "Encoded signal to write, default 200MB");
+  add_count(command, "--reads-per-file", options->reads_per_file,
+            "Reads of each of many files OUT_0, OUT_1, ...; 0 = one");
   add_count(command, "--seed", options->seed, "Seed of everything random");
   command.add_option("--profile", options->profile, "Instrument and chemistry")
       ->capture_default_str()

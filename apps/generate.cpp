@@ -10,12 +10,12 @@ namespace millrace::apps {
 
 int generate_nanopore_command(const GenerateNanopore& options) {
   const GenerateSummary summary = generate_nanopore(options);
-  print(
-      fmt::format("{}: {} reads, {} samples, {} bases, {}\n"
-                  "{}: the true bases\n"
-                  "pore model: {}\n",
-                  summary.path.string(), summary.reads, summary.samples, summary.bases,
-                  format_bytes(summary.file_bytes), summary.truth.string(), summary.pore_model));
+  print(fmt::format(
+      "{}: {}{} reads, {} samples, {} bases, {}\n"
+      "{}: the true bases\n"
+      "pore model: {}\n",
+      summary.path.string(), options.reads_per_file == 0 ? "" : fmt::format("{} files, ", summary.files), summary.reads,
+      summary.samples, summary.bases, format_bytes(summary.file_bytes), summary.truth.string(), summary.pore_model));
   return kDone;
 }
 

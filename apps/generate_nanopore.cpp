@@ -154,13 +154,20 @@ GenerateSummary generate_nanopore(const GenerateNanopore& options) {
   io::WriteVia via;
   via.fsync = io::Fsync::never;  // it can be made again
   io::OutputFile truth(summary.truth, via);
-  const auto output = is_pod5    ? make_pod5_output(options, simulator.profile())
-                      : is_slow5 ? make_slow5_output(options, simulator.profile())
-                                 : make_fast5_output(options, simulator.profile(), encoders.front()->filters());
+  const OutputMaker make = [&](const GenerateNanopore& file) {
+    if (is_pod5) return make_pod5_output(file, simulator.profile());
+    if (is_slow5) return make_slow5_output(file, simulator.profile());
+    return make_fast5_output(file, simulator.profile(), encoders.front()->filters());
+  };
+  const auto output = options.reads_per_file == 0 ? make(options) : make_split_output(options, make);
   write_reads(options, simulator, encoders, *output, truth, summary);
   truth.publish();
   output->publish();
-  summary.file_bytes = std::filesystem::file_size(options.path);
+  const std::uint64_t per_file = options.reads_per_file;
+  summary.files = per_file == 0 ? 1 : (summary.reads + per_file - 1) / per_file;
+  for (std::uint64_t i = 0; i < summary.files; ++i) {
+    summary.file_bytes += std::filesystem::file_size(per_file == 0 ? options.path : numbered_path(options.path, i));
+  }
   return summary;
 }
 

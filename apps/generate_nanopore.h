@@ -14,6 +14,8 @@ struct GenerateNanopore {
   std::uint64_t reads = 0;                  ///< number of reads; 0 = as many as total_bytes asks for
   std::uint64_t total_bytes = 200'000'000;  ///< encoded signal bytes to reach; the last read goes a little beyond
   std::uint64_t seed = 1;
+  /// 0 = one file; else files of so many reads each, called like `path` with _0, _1, ... in front of the extension.
+  std::uint64_t reads_per_file = 0;
 
   /// One of nanopore_profiles(): digitisation, range, offset, sampling rate and dwell of an instrument.
   std::string profile = "dna-r9-min";
@@ -40,7 +42,8 @@ struct GenerateSummary {
   std::uint64_t reads = 0;
   std::uint64_t samples = 0;
   std::uint64_t bases = 0;
-  std::uint64_t file_bytes = 0;
+  std::uint64_t files = 0;
+  std::uint64_t file_bytes = 0;  ///< of all files
   std::filesystem::path path;
   std::filesystem::path truth;
   std::string pore_model;  ///< "synthetic 6-mer table", or the path

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,6 +40,12 @@ std::unique_ptr<NanoporeOutput> make_pod5_output(const GenerateNanopore& options
 /// The same for BLOW5, or SLOW5 text by the extension .slow5. "vbz" is zstd over svb-zd here, "deflate" zlib over
 /// svb-zd.
 std::unique_ptr<NanoporeOutput> make_slow5_output(const GenerateNanopore& options, const NanoporeProfile& profile);
+
+using OutputMaker = std::function<std::unique_ptr<NanoporeOutput>(const GenerateNanopore& options)>;
+/// Many files of options.reads_per_file reads each, made one after the other. `options` must outlive it.
+std::unique_ptr<NanoporeOutput> make_split_output(const GenerateNanopore& options, OutputMaker make);
+/// "dir/reads_7.pod5" of "dir/reads.pod5" and 7.
+std::filesystem::path numbered_path(const std::filesystem::path& path, std::uint64_t number);
 
 /// Name of the run that `seed` makes: 40 hexadecimal digits.
 std::string simulated_run_id(std::uint64_t seed);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/nanopore_output.h"
 #include "apps/nanopore_simulator.h"
 #include "stages/decode_signal.h"
 #include "stages/fast5_reader.h"
@@ -71,6 +72,26 @@ TEST(GenerateNanopore, APod5FileHoldsTheSame) {
   wrong.coding = "deflate";
   EXPECT_EQ(error_of([&] { generate_nanopore(wrong); })->kind(), ErrorKind::config);
   EXPECT_FALSE(std::filesystem::exists(wrong.path));
+}
+
+TEST(GenerateNanopore, SpreadsTheSameReadsOverManyFiles) {
+  const TempDirectory directory;
+  for (const char* const name : {"reads.fast5", "reads.pod5"}) {
+    std::filesystem::create_directory(directory / name);
+    GenerateNanopore options = small(directory / name / name);
+    options.reads_per_file = 4;
+    const GenerateSummary summary = generate_nanopore(options);
+    EXPECT_EQ(summary.files, 2U);
+    EXPECT_EQ(summary.reads, 6U);
+    const auto first = numbered_path(options.path, 0);
+    const auto second = numbered_path(options.path, 1);
+    EXPECT_EQ(summary.file_bytes, std::filesystem::file_size(first) + std::filesystem::file_size(second));
+    const bool is_pod5 = first.extension() == ".pod5";
+    auto reads = is_pod5 ? read_back<Pod5Reader>(first) : read_back(first);
+    EXPECT_EQ(reads.size(), 4U);
+    reads.merge(is_pod5 ? read_back<Pod5Reader>(second) : read_back(second));
+    EXPECT_EQ(reads, drawn(options, 6));
+  }
 }
 
 TEST(GenerateNanopore, TheFileHoldsWhatWasDrawnInEveryCoding) {
