@@ -158,7 +158,8 @@ TEST_F(BadInput, EmptyInputFileIsAnEmptyStream) {
 
 TEST_F(BadInput, EmptyFast5) {
   directory_.write("in.fast5", "");
-  expect_one_line(run(stage("read", "fast5_reader", "path = \"in.fast5\"") + null_writer()), 1, "in.fast5: ");
+  expect_one_line(run(stage("read", "fast5_reader", "path = \"in.fast5\"") + null_writer()), 1,
+                  "in.fast5, offset 0: is empty");
 }
 
 TEST_F(BadInput, CorruptFast5) {
