@@ -121,7 +121,7 @@ std::uint64_t Graph::most_out(std::size_t link) const {
     const std::uint64_t slots = producer.slots() + consumer.slots();
     buffers += plan.capacity_chunks + slots * batch_of(plan.type.max_bytes);
     if (producer.role == Role::source) buffers += held_by(producer);
-    if (consumer.role == Role::sink) buffers += held_by(consumer);
+    if (consumer.role != Role::source) buffers += held_by(consumer);
     open.insert(open.end(), consumer.outputs.begin(), consumer.outputs.end());
   }
   return buffers;
@@ -139,7 +139,7 @@ void Graph::make_stages(bool record) {
                                       record ? StageRunner::kSampleEveryRecordedNs : StageRunner::kSampleEveryNs);
     }
     if (record) stages_[i].recorder = std::make_unique<TurnRecorder>(start_ns_);
-    if (stage.role == Role::transform) {
+    if (stage.uses_workers()) {
       transforms_[i / 64] |= std::uint64_t{1} << (i % 64);
       continue;
     }
@@ -180,16 +180,20 @@ void Graph::give_up_threads(std::size_t count) {
   run_errands(errands);
 }
 
-// --- threads of sources and sinks ----------------------------------------------------------------------------------
+// --- threads of sources and sinks, and of transforms that wait -----------------------------------------------------
 
 void Graph::run_own_thread(OwnThread& self) {
   Errands errands;
   BusyTally tally;
   std::optional<Error> error;
+  const Role role = plan_.stages[self.stage].role;
+  // Who goes on with a turn of a transform, or finishes a slot, is up to the order of the turns. The threads of such a
+  // stage are as many as its slots, but none of them is a slot.
+  const std::uint32_t slot = role == Role::transform ? FlowState::kAnySlot : self.slot;
   std::unique_lock lock(mutex_);
   std::int64_t now_ns = clock_.now_ns();
   while (!stopped_) {
-    Firing* const firing = flow_.claim(self.stage, self.slot, batch_for(self.stage), now_ns);
+    Firing* const firing = flow_.claim(self.stage, slot, batch_for(self.stage), now_ns);
     if (firing == nullptr) {
       if (flow_.ended(self.stage)) break;
       self.parked = true;
@@ -206,7 +210,7 @@ void Graph::run_own_thread(OwnThread& self) {
       if (const auto& recorder = stages_[self.stage].recorder) recorder->add_wake(now_ns - self.woken_ns);
       continue;
     }
-    const bool last = firing->kind == Firing::Kind::finish;
+    const bool last = role == Role::sink && firing->kind == Firing::Kind::finish;
     const std::int64_t claimed_ns = std::exchange(now_ns, execute(*firing, tally, error));
     lock.lock();
     conclude(*firing, tally, error, claimed_ns, now_ns, errands);

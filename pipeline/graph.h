@@ -27,8 +27,8 @@
 namespace millrace {
 
 /// A pipeline that runs: the threads around a FlowState. Every slot of a source or sink is a thread of its own, because
-/// it blocks in the kernel; transforms are fired by the workers of an arena. One lock guards the FlowState; it is held
-/// briefly, once per turn, and never during a call.
+/// it blocks in the kernel, and a transform that waits has as many threads as slots; the other transforms are fired by
+/// the workers of an arena. One lock guards the FlowState; it is held briefly, once per turn, and never during a call.
 ///
 /// A worker that ends a turn goes on with whatever transform can fire now, the one nearest to the sink first: no task
 /// is spawned and nobody is woken for what a running worker will do next anyway.
@@ -87,7 +87,7 @@ class Graph {
     CallForecast forecast;
     std::unique_ptr<TurnRecorder> recorder;  // under the lock; null unless the run is recorded
     std::uint32_t threads_parked = 0;
-    std::size_t first_thread = 0;  // into threads_: the stage's slots in order, for sources and sinks
+    std::size_t first_thread = 0;  // into threads_: one per slot, of stages that do not use the workers
   };
   /// What must be done after the lock is released.
   struct Errands {
@@ -149,7 +149,7 @@ class Graph {
   FlowState flow_;
   std::vector<StageEntry> stages_;
   std::vector<std::uint64_t> parked_stages_;  // bit per stage with a parked thread of its own
-  std::vector<std::uint64_t> transforms_;     // bit per transform; constant
+  std::vector<std::uint64_t> transforms_;     // bit per stage that uses the workers; constant
   std::size_t ended_seen_ = 0;
   std::uint32_t workers_active_ = 0;            // asked for and not left yet
   std::uint32_t workers_starting_ = 0;          // of these, not arrived yet

@@ -133,6 +133,7 @@ StageReport Graph::stage_report(std::size_t index, std::int64_t end_ns) const {
   report.type = plan.type;
   report.role = plan.role;
   report.slots = plan.slots();
+  report.own_threads = plan.role == Role::transform && !plan.uses_workers();
   report.chunks_in = counters.chunks_in;
   report.chunks_out = counters.chunks_out;
   report.bytes_in = counters.bytes_in;
@@ -156,6 +157,7 @@ StageReport Graph::stage_report(std::size_t index, std::int64_t end_ns) const {
                  calls.max_ns()};
   for (const auto& instance : plan.instances) {
     add_io(report.io, instance->io_stats());
+    report.child_cpu_ns += instance->child_cpu_ns();
     const Findings found = instance->findings();
     report.findings.insert(report.findings.end(), found.lines.begin(), found.lines.end());
   }

@@ -30,7 +30,7 @@ MemoryPlan::Line stage_line(const Plan& plan, const StagePlan& stage) {
   for (const std::size_t input : stage.inputs) chunk = std::max(chunk, plan.links[input].type.max_bytes);
   std::uint64_t state = 0;
   for (const auto& instance : stage.instances) state = std::max(state, instance->state_bytes());
-  // A source holds buffers of its output, a sink of its input.
+  // A source holds buffers of its output, others of their input.
   const BufferNeeds needs = stage.instances.front()->buffer_needs();
   std::uint64_t kept = chunk;
   for (const std::size_t output : stage.outputs) kept = std::max(kept, plan.links[output].type.max_bytes);

@@ -143,6 +143,10 @@ std::string advice_for(const Plan& plan, std::size_t line) {
 
 }  // namespace
 
+bool StagePlan::uses_workers() const {
+  return role == Role::transform && !dynamic_cast<const Transform&>(*instances.front()).waits();
+}
+
 Plan prepare_without_budget(const PipelineSpec& spec, const Registry& registry) {
   validate(spec, registry);
   return Planner(spec, registry).run();

@@ -33,6 +33,8 @@ struct StagePlan {
   std::vector<std::size_t> outputs;               ///< indices into Plan::links
 
   std::uint32_t slots() const { return static_cast<std::uint32_t>(instances.size()); }
+  /// Whether its calls run on the compute workers; else each of its slots has a thread.
+  bool uses_workers() const;
 };
 
 /// The sum that the memory budget is held against, one line per part.

@@ -57,12 +57,14 @@ struct StageReport {
   std::string type;
   Role role = Role::transform;
   std::uint32_t slots = 1;
+  bool own_threads = false;  ///< a transform whose slots are threads, as those of sources and sinks always are
   std::uint64_t chunks_in = 0;
   std::uint64_t chunks_out = 0;
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;
   StateTimes time;
   BusySplit busy;
+  std::int64_t child_cpu_ns = 0;  ///< CPU time of other processes on the stage's behalf; beside `busy`, not in it
   CallTimes call;
   std::uint64_t major_faults = 0;
   std::uint64_t copied_bytes = 0;
@@ -71,6 +73,8 @@ struct StageReport {
   std::optional<IoStats> io;
   std::vector<std::string> findings;  ///< what the stage says of its data, slot after slot
   std::optional<StageRecord> record;  ///< turn by turn, when the run was recorded
+
+  bool uses_workers() const { return role == Role::transform && !own_threads; }
 };
 
 struct LinkReport {

@@ -82,6 +82,8 @@ StageReport read_stage(const ReportReader& in) {
     stage.cpu_sampled_every = static_cast<std::uint32_t>(
         std::max<std::uint64_t>(1, in.count_below("cpu_sampled_every", std::numeric_limits<std::uint32_t>::max())));
   if (in.has("io")) stage.io = read_io(in.object("io"));
+  if (in.has("own_threads")) stage.own_threads = in.flag("own_threads");
+  if (in.has("child_cpu_s")) stage.child_cpu_ns = in.seconds("child_cpu_s");
   if (in.has("findings")) stage.findings = in.texts("findings");
   if (in.has("record")) stage.record = read_record(in.object("record"));
   return stage;

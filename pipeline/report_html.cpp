@@ -166,6 +166,10 @@ std::string account(const RunReport& report) {
   for (const auto& output : report.outputs)
     lines.push_back(fmt::format("output: {} ({})", output.path, format_bytes(output.bytes)));
   for (const auto& stage : report.stages)
+    if (stage.child_cpu_ns > 0)
+      lines.push_back(fmt::format("{}: its child processes used {} of CPU time", stage.name,
+                                  format_duration_ns(stage.child_cpu_ns)));
+  for (const auto& stage : report.stages)
     for (const auto& finding : stage.findings) lines.push_back(stage.name + ": " + finding);
   return html::list(lines);
 }

@@ -90,6 +90,8 @@ Json json_of(const StageReport& stage) {
                {"copies_bytes", stage.copied_bytes},
                {"cpu_sampled_every", stage.cpu_sampled_every},
                {"findings", stage.findings}};
+  if (stage.own_threads) json["own_threads"] = true;
+  if (stage.child_cpu_ns != 0) json["child_cpu_s"] = seconds(stage.child_cpu_ns);
   json["io"] = stage.io ? json_of(*stage.io) : Json();
   if (stage.record) json["record"] = json_of(*stage.record);
   return json;

@@ -47,10 +47,9 @@ std::vector<std::string> cells_of(const StageReport& stage, std::int64_t wall_ns
           share_cell(stage.busy.run_delay_ns, slot_time), share_cell(stage.busy.other_wait_ns, slot_time),
           state_cell(stage.time.starved_ns, slot_time, stage.role != Role::source),
           state_cell(stage.time.blocked_ns, slot_time, stage.role != Role::sink),
-          // Sources and sinks have a thread for each slot: they never wait for a worker.
-          state_cell(stage.time.ready_ns, slot_time, stage.role == Role::transform),
-          share_cell(stage.time.done_ns, slot_time), called ? short_duration(stage.call.p50_ns) : "-",
-          called ? short_duration(stage.call.p99_ns) : "-"};
+          // Where each slot has a thread, nothing waits for a worker.
+          state_cell(stage.time.ready_ns, slot_time, stage.uses_workers()), share_cell(stage.time.done_ns, slot_time),
+          called ? short_duration(stage.call.p50_ns) : "-", called ? short_duration(stage.call.p99_ns) : "-"};
 }
 
 }  // namespace

@@ -270,6 +270,10 @@ class Writer {
 
   void findings() {
     for (const auto& stage : report_.stages)
+      if (stage.child_cpu_ns > 0)
+        wrapped(fmt::format("{}: ", stage.name), 2,
+                fmt::format("its child processes used {} of CPU time", format_duration_ns(stage.child_cpu_ns)));
+    for (const auto& stage : report_.stages)
       for (const auto& line : stage.findings) wrapped(fmt::format("{}: ", stage.name), 2, line);
   }
 

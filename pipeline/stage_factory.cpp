@@ -51,7 +51,9 @@ std::optional<Error> misspelt_option(const StageSpec& spec, const Registry& regi
 
 std::unique_ptr<Stage> make_instance(const StageSpec& spec, const Registry& registry) {
   try {
-    return registry.at(spec.type).make(spec.options);
+    Options options = spec.options;
+    options.set_stage(spec.name);
+    return registry.at(spec.type).make(options);
   } catch (Error& error) {
     // "'path' is required" is the lesser half of the truth when there is a 'pth'.
     if (error.kind() == ErrorKind::config) {

@@ -84,7 +84,7 @@ std::optional<std::size_t> sleeping_on_the_workers(const Analysis& analysis) {
   for (std::size_t i = 0; i < analysis.stages.size(); ++i) {
     const auto& stage = analysis.stage(i);
     const std::int64_t asleep = stage.busy.io_wait_ns + stage.busy.other_wait_ns;
-    if (stage.role != Role::transform || asleep <= longest || asleep * 2 < stage.time.busy_ns) continue;
+    if (!stage.uses_workers() || asleep <= longest || asleep * 2 < stage.time.busy_ns) continue;
     longest = asleep;
     result = i;
   }

@@ -16,13 +16,17 @@ struct VerdictInput {
     std::string name;
     Role role = Role::transform;
     std::uint32_t slots = 1;
+    bool own_threads = false;  ///< as in StageReport
     StateTimes time;
-    BusySplit busy;            ///< sums to time.busy_ns, or is all zero when nothing is known of the calls
-    std::uint64_t chunks = 0;  ///< that went through in this stretch
-    CallTimes call;            ///< of the whole run
-    double mean_call_ns = 0;   ///< without run delay, of the whole run as `call`
+    BusySplit busy;                 ///< sums to time.busy_ns, or is all zero when nothing is known of the calls
+    std::int64_t child_cpu_ns = 0;  ///< of other processes on its behalf
+    std::uint64_t chunks = 0;       ///< that went through in this stretch
+    CallTimes call;                 ///< of the whole run
+    double mean_call_ns = 0;        ///< without run delay, of the whole run as `call`
     std::uint32_t cpu_sampled_every = 1;
     bool writes = false;  ///< its I/O is output: a sink, or a transform that syncs files
+
+    bool uses_workers() const { return role == Role::transform && !own_threads; }
   };
   struct PerLink {
     std::size_t from = 0;  ///< index into stages

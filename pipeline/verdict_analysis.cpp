@@ -52,7 +52,7 @@ void add_machine(Analysis& analysis) {
   for (std::size_t i = 0; i < analysis.stages.size(); ++i) {
     const auto& stage = analysis.stage(i);
     const std::int64_t computing = stage.busy.on_cpu_ns + stage.busy.run_delay_ns;
-    const bool pooled = stage.role == Role::transform;
+    const bool pooled = stage.uses_workers();
     if (pooled) {
       analysis.pool_load += ratio(computing, worker_time);
       analysis.pool_need += ratio(stage.busy.on_cpu_ns, worker_time);
@@ -60,8 +60,8 @@ void add_machine(Analysis& analysis) {
       analysis.ready_per_worker += ratio(stage.time.ready_ns, worker_time);
     }
     delayed += ratio(stage.busy.run_delay_ns, wall);
-    const double want = ratio(computing + (pooled ? stage.time.ready_ns : 0), wall);
-    analysis.cores_used += ratio(stage.busy.on_cpu_ns, wall);
+    const double want = ratio(computing + stage.child_cpu_ns + (pooled ? stage.time.ready_ns : 0), wall);
+    analysis.cores_used += ratio(stage.busy.on_cpu_ns + stage.child_cpu_ns, wall);
     analysis.cores_wanted += want;
     analysis.largest_want = std::max(analysis.largest_want, want);
     if (want >= 0.1) ++analysis.wanting_stages;
@@ -103,8 +103,8 @@ double machine_limit(const Analysis& analysis, std::optional<std::size_t> withou
   for (std::size_t i = 0; i < analysis.stages.size(); ++i) {
     if (i == without) continue;
     const auto& stage = analysis.stage(i);
-    cores += ratio(stage.busy.on_cpu_ns, wall);
-    if (stage.role == Role::transform) pool += ratio(stage.time.busy_ns - stage.busy.run_delay_ns, wall);
+    cores += ratio(stage.busy.on_cpu_ns + stage.child_cpu_ns, wall);
+    if (stage.uses_workers()) pool += ratio(stage.time.busy_ns - stage.busy.run_delay_ns, wall);
   }
   return std::max(cores / analysis.input->cores, pool / analysis.input->threads);
 }

@@ -23,6 +23,13 @@ BusySplit scaled(const BusySplit& split, std::int64_t busy_ns) {
   return result;
 }
 
+/// What other processes computed in a stretch is only known of the whole run: the part that the stage's busy time has.
+std::int64_t child_cpu_within(std::int64_t busy_ns, const StageReport& stage) {
+  if (stage.child_cpu_ns <= 0 || stage.time.busy_ns <= 0) return 0;
+  const double share = std::min(1.0, static_cast<double>(busy_ns) / static_cast<double>(stage.time.busy_ns));
+  return std::llround(share * static_cast<double>(stage.child_cpu_ns));
+}
+
 StateTimes not_negative(StateTimes time) {
   for (std::int64_t* ns : {&time.busy_ns, &time.starved_ns, &time.blocked_ns, &time.ready_ns, &time.done_ns})
     *ns = std::max<std::int64_t>(*ns, 0);
@@ -40,6 +47,7 @@ VerdictInput shape(const RunReport& report) {
     out.name = stage.name;
     out.role = stage.role;
     out.slots = std::max(1U, stage.slots);
+    out.own_threads = stage.own_threads;
     out.call = stage.call;
     if (stage.call.count > 0)
       out.mean_call_ns =
@@ -113,6 +121,7 @@ VerdictInput verdict_input(const RunReport& report) {
     const auto& stage = report.stages[i];
     input.stages[i].time = not_negative(stage.time);
     input.stages[i].busy = scaled(stage.busy, input.stages[i].time.busy_ns);
+    input.stages[i].child_cpu_ns = std::max<std::int64_t>(stage.child_cpu_ns, 0);
     input.stages[i].chunks = std::max(stage.chunks_in, stage.chunks_out);
   }
   add_links(input, report, [&](std::size_t i) { return report.links[i].mean_chunks; });
@@ -130,6 +139,7 @@ VerdictInput verdict_input(const RunReport& report, std::span<const Sample> wind
     out.time = not_negative(to.stages[i].time - from.stages[i].time);
     const BusySplit ended = to.stages[i].busy - from.stages[i].busy;
     out.busy = scaled(ended.sum_ns() > 0 ? ended : report.stages[i].busy, out.time.busy_ns);
+    out.child_cpu_ns = child_cpu_within(out.time.busy_ns, report.stages[i]);
     out.chunks = std::max(increase(from.stages[i].chunks_in, to.stages[i].chunks_in),
                           increase(from.stages[i].chunks_out, to.stages[i].chunks_out));
   }

@@ -113,4 +113,8 @@ inline constexpr double kFutileAdvice = 0.50;
 /// A drain longer than this share of the run is worth a sentence in the verdict.
 inline constexpr double kLongDrain = 0.20;
 
+/// Cores that child processes use while their stage waits for them, from which on they are said to compute. Half: a
+/// process that feeds a device and polls for it stays below, one that computes between two pipes comes near 1.
+inline constexpr double kChildComputes = 0.5;
+
 }  // namespace millrace::verdict

@@ -72,6 +72,20 @@ void add_waiters(std::vector<std::string>& out, const Analysis& analysis, std::s
                               wall(analysis), name));
 }
 
+/// Of a stage whose work other processes do, what they did meanwhile; empty for others.
+std::string children_time(const Analysis& analysis, std::size_t index) {
+  const auto& stage = analysis.stage(index);
+  if (stage.child_cpu_ns <= 0 || stage.busy.other_wait_ns <= 0) return {};
+  const double cores = static_cast<double>(stage.child_cpu_ns) / static_cast<double>(stage.busy.other_wait_ns);
+  const char* meaning = cores >= kChildComputes ? "they compute: their code, or more cores for it, is what counts"
+                                                : "they mostly wait too: for a device, a network or each other";
+  return fmt::format(
+      "{} was in its call {} of the time and waited {} of it for its child processes, which used {} of "
+      "CPU time, {:.2f} cores while it waited: {}.",
+      analysis.name(index), percent(analysis.stages[index].busy), percent(analysis.stages[index].other_wait),
+      format_duration_ns(stage.child_cpu_ns), cores, meaning);
+}
+
 std::string own_time(const Analysis& analysis, std::size_t index, const std::string& kind) {
   const auto& shares = analysis.stages[index];
   const std::string& name = analysis.name(index);
@@ -88,6 +102,7 @@ std::string own_time(const Analysis& analysis, std::size_t index, const std::str
   if (kind == "source-paced")
     return fmt::format("{} spent {} of its time asleep until its next chunk was there.", name,
                        percent(shares.other_wait));
+  if (const auto children = children_time(analysis, index); !children.empty()) return children;
   return fmt::format(
       "{} was in its call {} of the time, but off the CPU there for {}: asleep, or waiting for a lock, a "
       "device or a network.",
@@ -270,7 +285,7 @@ std::vector<std::string> cannot_help_pacing(const Analysis& analysis, std::size_
   if (kind == "compute" && shares.busy >= kPacingShare && analysis.cores_used >= 0.95 * analysis.input->cores)
     out.push_back(fmt::format("more slots for {}: all {} cores are in use", name, analysis.input->cores));
   else if (kind == "compute" && shares.busy >= kPacingShare && analysis.pool_busy >= 0.95 &&
-           analysis.stage(index).role == Role::transform)
+           analysis.stage(index).uses_workers())
     out.push_back(
         fmt::format("more slots for {}: no worker is free for them (threads = {})", name, analysis.input->threads));
   if (shares.busy >= kPacingBusyShare)

@@ -4,7 +4,7 @@
 // its own before it calls anything in the plugin (pipeline/plugin.h). Raise the number whenever a header in
 // pipeline/core changes the layout of a class or the order of its virtual functions.
 
-#define MILLRACE_ABI_NUMBER "2"
+#define MILLRACE_ABI_NUMBER "3"
 
 #if defined(__GLIBCXX__) || defined(__GNUC__)
 #include <cstddef>  // defines _GLIBCXX_USE_CXX11_ABI

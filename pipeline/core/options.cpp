@@ -77,6 +77,7 @@ Options Options::table(const std::string& key) const {
     result.position_ = position_;
   }
   result.directory_ = directory_;
+  result.stage_ = stage_;
   result.prefix_ = prefix_ + key + ".";
   result.memory_ = memory_;
   return result;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -85,6 +86,9 @@ class Options {
   const std::map<std::string, OptionValue>& values() const { return values_; }
   const std::filesystem::path& directory() const { return directory_; }
   const SourcePosition& position() const { return position_; }
+  /// Name of the stage that these options are for, to be shown to people; empty when nobody said it.
+  const std::string& stage() const { return stage_; }
+  void set_stage(std::string name) { stage_ = std::move(name); }
 
  private:
   struct Memory;
@@ -184,6 +188,7 @@ class Options {
   std::map<std::string, OptionValue> values_;
   std::filesystem::path directory_;
   SourcePosition position_;
+  std::string stage_;
   std::string prefix_;  // "via." inside the table via
   std::shared_ptr<Memory> memory_;
 };

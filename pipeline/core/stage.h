@@ -60,8 +60,8 @@ struct ChunkType {
 
 /// Pool buffers that a stage needs beyond those of its calls; part of the memory plan.
 struct BufferNeeds {
-  /// Buffers that one instance keeps from call to call: reads in flight (of the output link's pool), writes in flight
-  /// (of the input links' pools).
+  /// Buffers that one instance keeps from call to call: reads in flight (of the output link's pool); writes, or chunks
+  /// that somebody else works on (of the input links' pools).
   std::uint64_t held = 0;
   /// Bytes that a loan from the output link may need beyond the largest chunk, for whole blocks of a device.
   std::uint64_t padding_bytes = 0;
@@ -106,6 +106,10 @@ class Stage {
   /// One short line per fact for `millrace check` ("12 reads in 3 files, 187 MiB"). Asked after prepare.
   virtual std::vector<std::string> plan_notes() const { return {}; }
 
+  /// CPU time that other processes used on behalf of this instance so far, nanoseconds. It is in none of the states of
+  /// the instance's own time. Asked after the run.
+  virtual std::int64_t child_cpu_ns() const { return 0; }
+
   /// Input files, for cache state and file-system facts in the report. Asked after prepare.
   virtual std::vector<std::filesystem::path> input_files() const { return {}; }
 };
@@ -129,7 +133,7 @@ class Source : public Stage {
   virtual std::optional<std::uint64_t> total_bytes() const { return std::nullopt; }
 };
 
-/// A stage with input and output. Runs on the compute workers and should not block.
+/// A stage with input and output. Runs on the compute workers and should not block, unless it waits().
 class Transform : public Stage {
  public:
   /// Accepts or refuses what comes in (ChunkType::require) and says what goes out.
@@ -137,6 +141,11 @@ class Transform : public Stage {
 
   /// One chunk in, one or none out.
   virtual std::optional<Chunk> process(Chunk chunk) = 0;
+
+  /// True when calls wait for something outside of this process: another process, a device, a network. Every slot then
+  /// has a thread of its own, as in sources and sinks, and no compute worker stands still meanwhile. Asked after
+  /// prepare.
+  virtual bool waits() const { return false; }
 
   /// True when one input may give several chunks: after a process() that returned one, more() is called until it
   /// returns nothing.

@@ -21,6 +21,7 @@ class RecordingSource final : public Source {
   BufferNeeds buffer_needs() const override { return inner_->buffer_needs(); }
   std::optional<IoStats> io_stats() const override { return inner_->io_stats(); }
   Findings findings() const override { return inner_->findings(); }
+  std::int64_t child_cpu_ns() const override { return inner_->child_cpu_ns(); }
   std::vector<std::string> plan_notes() const override { return inner_->plan_notes(); }
   std::vector<std::filesystem::path> input_files() const override { return inner_->input_files(); }
   ChunkType prepare() override { return inner_->prepare(); }
@@ -47,10 +48,12 @@ class RecordingTransform final : public Transform {
   BufferNeeds buffer_needs() const override { return inner_->buffer_needs(); }
   std::optional<IoStats> io_stats() const override { return inner_->io_stats(); }
   Findings findings() const override { return inner_->findings(); }
+  std::int64_t child_cpu_ns() const override { return inner_->child_cpu_ns(); }
   std::vector<std::string> plan_notes() const override { return inner_->plan_notes(); }
   std::vector<std::filesystem::path> input_files() const override { return inner_->input_files(); }
   ChunkType prepare(const ChunkType& input) override { return inner_->prepare(input); }
   std::optional<Chunk> process(Chunk chunk) override;
+  bool waits() const override { return inner_->waits(); }
   bool splits() const override { return inner_->splits(); }
   std::optional<Chunk> more() override;
   std::optional<Chunk> finish() override;

@@ -108,7 +108,8 @@ class Search {
     if (!run_.stages[stage].parallel) return;
     for (const std::uint32_t more : {slots + 1, 2 * slots}) {
       const Change change{What::slots, name(stage), more, 1};
-      if (more <= run_.cores && std::find(changes_.begin(), changes_.end(), change) == changes_.end())
+      const bool has_a_core = more <= run_.cores || !run_.stages[stage].uses_workers();
+      if (has_a_core && std::find(changes_.begin(), changes_.end(), change) == changes_.end())
         changes_.push_back(change);
     }
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -27,12 +28,21 @@ constexpr double kPacedMaxBlocked = 0.05;
 
 [[noreturn]] void refuse(const std::string& what) { throw config_error("this run cannot be replayed: " + what); }
 
-RecordedCall part_of(const StageRecord::Turn& turn, std::uint32_t n) {
+/// Of the time that the stage waited, the share in which its child processes had a core. How they had it within a call
+/// is not known; more than one core at a time is taken for one.
+double child_share(const StageReport& stage) {
+  if (stage.child_cpu_ns <= 0 || stage.busy.other_wait_ns <= 0) return 0;
+  return std::min(1.0, static_cast<double>(stage.child_cpu_ns) / static_cast<double>(stage.busy.other_wait_ns));
+}
+
+RecordedCall part_of(const StageRecord::Turn& turn, std::uint32_t n, double child_share) {
   const auto share = [&turn](std::int64_t ns) { return ns / static_cast<std::int64_t>(turn.calls); };
   RecordedCall call;
   call.cpu_ns = share(turn.cpu_ns);
   call.io_ns = share(turn.io_ns);
-  call.other_ns = share(turn.other_ns);
+  const std::int64_t waited_ns = share(turn.other_ns);
+  call.child_ns = std::llround(child_share * static_cast<double>(waited_ns));
+  call.other_ns = waited_ns - call.child_ns;
   call.gives = n < turn.chunks_out;
   if (call.gives) call.bytes_out = turn.bytes_out / turn.chunks_out;
   return call;
@@ -46,7 +56,7 @@ bool keeps_pace(const StageReport& stage) {
 }
 
 /// Fills calls and finishes from the turns.
-void read_script(const StageRecord& record, RecordedStage& stage) {
+void read_script(const StageRecord& record, double child_share, RecordedStage& stage) {
   auto calls = std::make_shared<CallScript>();
   auto finishes = std::make_shared<CallScript>();
   for (const StageRecord::Turn& turn : record.turns) {
@@ -54,7 +64,7 @@ void read_script(const StageRecord& record, RecordedStage& stage) {
       case StageRecord::Kind::call:
         for (std::uint32_t n = 0; n < turn.calls; ++n) {
           calls->begin_group();
-          calls->add(part_of(turn, n));
+          calls->add(part_of(turn, n, child_share));
         }
         // Of one call only: nobody could say when those within a batch ended.
         if (stage.paced && turn.calls == 1)
@@ -62,12 +72,12 @@ void read_script(const StageRecord& record, RecordedStage& stage) {
         break;
       case StageRecord::Kind::more:
         if (calls->groups() == 0 || !stage.splits) refuse("a more() without its call at '" + stage.name + "'");
-        calls->add(part_of(turn, 0));
+        calls->add(part_of(turn, 0, child_share));
         break;
       case StageRecord::Kind::finish:
         // A slot's finish() is called until it gives nothing.
         if (finishes->groups() == 0 || !finishes->last().gives) finishes->begin_group();
-        finishes->add(part_of(turn, 0));
+        finishes->add(part_of(turn, 0, child_share));
         break;
     }
   }
@@ -85,6 +95,7 @@ RecordedStage stage_of(const StageReport& report) {
   stage.type = report.type;
   stage.role = report.role;
   stage.slots = report.slots;
+  stage.own_threads = report.own_threads;
   stage.parallel = record.parallel;
   stage.ordered = record.ordered;
   stage.splits = record.splits && report.role == Role::transform;
@@ -93,7 +104,7 @@ RecordedStage stage_of(const StageReport& report) {
   stage.wake_ns = record.wake_ns;
   stage.io = report.io;
   stage.paced = keeps_pace(report);
-  read_script(record, stage);
+  read_script(record, child_share(report), stage);
   return stage;
 }
 
@@ -123,11 +134,11 @@ void add_links(const RunReport& report, RecordedRun& run) {
 /// A worker belongs to no stage, so its wake-ups are taken together: the mean over the stages for which one was woken.
 /// Where none was, the other threads of the run are the best that is known.
 void set_wakes(RecordedRun& run) {
-  const auto mean = [&run](bool transforms) -> std::optional<std::int64_t> {
+  const auto mean = [&run](bool workers) -> std::optional<std::int64_t> {
     std::int64_t stages = 0;
     std::int64_t ns = 0;
     for (const RecordedStage& stage : run.stages) {
-      if ((stage.role == Role::transform) != transforms || stage.wake_ns == 0) continue;
+      if (stage.uses_workers() != workers || stage.wake_ns == 0) continue;
       ++stages;
       ns += stage.wake_ns;
     }
@@ -137,7 +148,7 @@ void set_wakes(RecordedRun& run) {
   const std::int64_t own_ns = mean(false).value_or(0);
   const std::int64_t worker_ns = mean(true).value_or(own_ns);
   for (RecordedStage& stage : run.stages) {
-    if (stage.role == Role::transform) {
+    if (stage.uses_workers()) {
       stage.wake_ns = worker_ns;
     } else if (stage.wake_ns == 0) {
       stage.wake_ns = own_ns;
@@ -152,7 +163,7 @@ void check_shape(const RecordedRun& run) {
       refuse(fmt::format("the links of '{}' do not fit a {}", stage.name, name_of(stage.role)));
     for (const auto& script : {stage.calls, stage.finishes})
       for (const RecordedCall& call : script->calls())
-        total_ns += static_cast<double>(call.cpu_ns) + static_cast<double>(call.io_ns + call.other_ns);
+        total_ns += static_cast<double>(call.cpu_ns) + static_cast<double>(call.io_ns + call.other_ns + call.child_ns);
     total_ns += static_cast<double>(stage.hand_over_ns + stage.wake_ns) *
                 static_cast<double>(stage.calls->groups() + stage.finishes->groups());
     if (stage.role == Role::source && stage.calls->groups() == 0)

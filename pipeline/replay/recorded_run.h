@@ -20,6 +20,7 @@ struct RecordedCall {
   std::uint64_t bytes_out = 0;
   bool gives = false;               ///< a chunk of bytes_out bytes
   std::int64_t not_before_ns = -1;  ///< of a source that keeps a pace: when the call ended at the earliest; else -1
+  std::int64_t child_ns = 0;        ///< more waiting, in which a child process computed: it takes a core
 };
 
 /// The calls of a stage, in groups: a call with the more() that followed it, or the finish() calls of one slot.
@@ -46,6 +47,7 @@ struct RecordedStage {
   std::string type;
   Role role = Role::transform;
   std::uint32_t slots = 1;
+  bool own_threads = false;  ///< as in StageReport
   bool parallel = false;
   bool ordered = true;
   bool splits = false;
@@ -62,6 +64,8 @@ struct RecordedStage {
   double cpu_factor = 1;   ///< on recorded times, by a change: 0.5 = twice as fast
   double wait_factor = 1;  ///< likewise, on io and other
   std::optional<IoStats> io;
+
+  bool uses_workers() const { return role == Role::transform && !own_threads; }
 };
 
 struct RecordedLink {

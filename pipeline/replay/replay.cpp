@@ -63,17 +63,16 @@ struct Place {
   bool finishing = false;
 };
 
-/// A thread of a source or sink, or a worker.
+/// A thread that belongs to a stage, or a worker.
 struct Actor {
-  std::size_t stage = 0;  ///< a worker: of its latest turn
-  std::uint32_t slot = FlowState::kAnySlot;
+  std::size_t stage = 0;                     ///< a worker: of its latest turn
+  std::uint32_t slot = FlowState::kAnySlot;  ///< of a source or sink
+  bool worker = true;
   enum class State { asleep, woken, in_turn, gone } state = State::asleep;
   Firing* firing = nullptr;
   std::int64_t began_ns = 0;
   std::int64_t wait_ns = 0;        ///< after the CPU part of the turn
   std::int64_t not_before_ns = 0;  ///< the turn ends then at the earliest
-
-  bool worker() const { return slot == FlowState::kAnySlot; }
 };
 
 struct Alarm {
@@ -96,10 +95,11 @@ class Simulation {
         threads_of_(run.stages.size()) {
     for (std::size_t i = 0; i < run.stages.size(); ++i) {
       places_[i].resize(run.stages[i].slots);
-      if (run.stages[i].role == Role::transform) continue;
+      if (run.stages[i].uses_workers()) continue;
+      const bool bound = run.stages[i].role != Role::transform;  // as in Graph
       for (std::uint32_t slot = 0; slot < run.stages[i].slots; ++slot) {
         threads_of_[i].push_back(actors_.size());
-        actors_.push_back({i, slot});
+        actors_.push_back({i, bound ? slot : FlowState::kAnySlot, false});
       }
     }
     first_worker_ = actors_.size();
@@ -128,7 +128,7 @@ class Simulation {
     if (actors_[alarm.actor].state == Actor::State::in_turn) {
       end_turn(alarm.actor);
     } else {
-      if (actors_[alarm.actor].worker()) --starting_workers_;
+      if (actors_[alarm.actor].worker) --starting_workers_;
       go_on(alarm.actor);
     }
   }
@@ -138,11 +138,11 @@ class Simulation {
   /// The thread has nothing in its hands: it takes what it finds, or sleeps.
   void go_on(std::size_t who) {
     Actor& actor = actors_[who];
-    actor.firing = actor.worker() ? next_for_worker(actor.stage) : claim(actor.stage, actor.slot);
+    actor.firing = actor.worker ? next_for_worker(actor.stage) : claim(actor.stage, actor.slot);
     if (actor.firing != nullptr) {
       begin_turn(who);
     } else {
-      if (actor.worker()) --active_workers_;
+      if (actor.worker) --active_workers_;
       actor.state = Actor::State::asleep;
     }
     look_after_others();
@@ -160,7 +160,7 @@ class Simulation {
   }
   Firing* claim_from_sink(std::size_t first) {
     for (std::size_t i = run_.stages.size(); i-- > first;) {
-      if (run_.stages[i].role != Role::transform || !flow_.can_fire(i)) continue;
+      if (!run_.stages[i].uses_workers() || !flow_.can_fire(i)) continue;
       if (Firing* const firing = claim(i, FlowState::kAnySlot)) return firing;
     }
     return nullptr;
@@ -177,6 +177,7 @@ class Simulation {
     actor.not_before_ns = 0;
     flow_.take_inputs(firing);
     auto cpu_ns = static_cast<double>(stage.hand_over_ns);
+    double child_ns = 0;
     double wait_ns = stage.delay_ns;
     for (std::uint32_t n = 0; n < firing.count && !firing.ended; ++n) {
       const RecordedCall call = next_call(stage, firing, n);
@@ -185,14 +186,16 @@ class Simulation {
       const double other_ns = by_the_clock ? 0 : static_cast<double>(call.other_ns) * stage.wait_factor;
       if (by_the_clock) actor.not_before_ns = std::llround(static_cast<double>(call.not_before_ns) * stage.wait_factor);
       cpu_ns += static_cast<double>(call.cpu_ns) * stage.cpu_factor;
+      child_ns += static_cast<double>(call.child_ns) * stage.wait_factor;
       wait_ns += io_ns + other_ns;
       account.io_ns += io_ns;
       account.other_ns += other_ns;
       if (call.gives) firing.outputs.push_back(dummies_.chunk(call.bytes_out));
     }
     account.cpu_ns += cpu_ns;
+    account.other_ns += child_ns;  // the stage waits meanwhile, as it did in the run
     actor.wait_ns = std::llround(wait_ns);
-    cores_.begin(who, std::llround(cpu_ns), now_ns_);
+    cores_.begin(who, std::llround(cpu_ns + child_ns), now_ns_);
   }
 
   /// Call number `n` of the turn; sets firing.ended where it gives nothing and the turn, or the stream, ends with it.
@@ -237,7 +240,7 @@ class Simulation {
         std::max<std::int64_t>(now_ns_ - actor.began_ns - run_.stages[actor.stage].hand_over_ns, 0);
     account.times.record(calls_ns / firing.count, firing.count);
     account.forecast.note(calls_ns, firing.count);
-    const bool leaves = !actor.worker() && firing.kind == Firing::Kind::finish;
+    const bool leaves = run_.stages[actor.stage].role == Role::sink && firing.kind == Firing::Kind::finish;
     flow_.give_outputs(firing);
     flow_.complete(firing, now_ns_);
     actor.firing = nullptr;
@@ -265,7 +268,7 @@ class Simulation {
     for (std::size_t i = 0; i < run_.stages.size(); ++i) {
       if (!flow_.can_fire(i)) continue;
       std::uint32_t ready = flow_.ready(i);
-      if (run_.stages[i].role == Role::transform) {
+      if (run_.stages[i].uses_workers()) {
         turns += ready;
         nearest_sink = i;
         continue;
@@ -309,6 +312,7 @@ class Simulation {
     report.type = stage.type;
     report.role = stage.role;
     report.slots = stage.slots;
+    report.own_threads = stage.own_threads;
     report.chunks_in = counters.chunks_in;
     report.chunks_out = counters.chunks_out;
     report.bytes_in = counters.bytes_in;
@@ -355,7 +359,7 @@ class Simulation {
   SharedCores cores_;
   std::vector<Account> accounts_;           // by stage
   std::vector<std::vector<Place>> places_;  // by stage and slot
-  std::vector<Actor> actors_;               // threads of sources and sinks, then the workers
+  std::vector<Actor> actors_;               // threads of stages, then the workers
   std::size_t first_worker_ = 0;
   std::vector<std::vector<std::size_t>> threads_of_;  // by stage: into actors_
   std::priority_queue<Alarm, std::vector<Alarm>, std::greater<>> alarms_;

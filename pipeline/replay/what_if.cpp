@@ -42,7 +42,7 @@ bool waits(const RecordedStage& stage) {
   std::int64_t wait_ns = 0;
   for (const RecordedCall& call : stage.calls->calls()) {
     cpu_ns += call.cpu_ns;
-    wait_ns += call.io_ns + call.other_ns;
+    wait_ns += call.io_ns + call.other_ns + call.child_ns;
   }
   return wait_ns > cpu_ns / 4;
 }

@@ -88,6 +88,18 @@ TEST(ReportJson, SumsCloseForTheReader) {
   }
 }
 
+TEST(ReportJson, ThreadsAndChildProcessesOfAStageComeBack) {
+  RunReport report = full_report();
+  EXPECT_EQ(to_json(report).find("child_cpu_s"), std::string::npos);
+  report.stages[1].own_threads = true;
+  report.stages[1].child_cpu_ns = 1'234'567'891;
+  const RunReport back = report_from_json(to_json(report));
+  EXPECT_TRUE(back.stages[1].own_threads);
+  EXPECT_EQ(back.stages[1].child_cpu_ns, 1'234'567'891);
+  EXPECT_FALSE(back.stages[0].own_threads);
+  EXPECT_THAT(to_text(report), HasSubstr("its child processes used 1.23 s of CPU time"));
+}
+
 TEST(ReportJson, SeriesAreSharesOfEachInterval) {
   const RunReport report = full_report();
   const json series = json::parse(to_json(report))["series"];

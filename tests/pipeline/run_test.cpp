@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <barrier>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <numeric>
@@ -559,6 +561,121 @@ TEST(Run, CountsWhatMeasuringCost) {
   EXPECT_GT(outcome.report.ledger_cost.total_ns, 0);
   EXPECT_FALSE(outcome.report.samples.empty());
   EXPECT_EQ(outcome.report.samples.back().stages.size(), 3U);
+}
+
+/// Every call waits until as many as there are slots are under way.
+class Meeting final : public Transform {
+ public:
+  explicit Meeting(std::barrier<>& all) : all_(all) {}
+  bool parallel() const override { return true; }
+  bool waits() const override { return true; }
+  std::int64_t child_cpu_ns() const override { return 5; }
+  ChunkType prepare(const ChunkType& input) override { return input; }
+  std::optional<Chunk> process(Chunk chunk) override {
+    all_.arrive_and_wait();
+    return chunk;
+  }
+
+ private:
+  std::barrier<>& all_;
+};
+
+TEST(Run, ATransformThatWaitsHasAThreadPerSlotAndTakesNoWorker) {
+  // With one worker the four calls could never meet, and 'work', which has that worker, would never run beside them.
+  constexpr std::uint32_t kSlots = 4;
+  std::barrier all(kSlots);
+  Collected collected;
+  LinkSpec bounds;
+  bounds.chunks = kSlots;
+  const RunOutcome outcome =
+      run(PlanBuilder()
+              .threads(1)
+              .stage("read", 1, {}, numbers(20 * kSlots))
+              .stage(
+                  "call", kSlots, {"read"}, [&] { return std::make_unique<Meeting>(all); }, bounds)
+              .stage("work", 1, {"call"}, pass(), bounds)
+              .stage("write", 1, {"work"}, collect(collected))
+              .build(),
+          {});
+  EXPECT_EQ(outcome.report.status, "ok");
+  EXPECT_EQ(collected.numbers, up_to(20 * kSlots));
+  expect_closed(outcome.report);
+  EXPECT_TRUE(outcome.report.stages[1].own_threads);
+  EXPECT_FALSE(outcome.report.stages[1].uses_workers());
+  EXPECT_TRUE(outcome.report.stages[2].uses_workers());
+  EXPECT_FALSE(outcome.report.stages[0].own_threads);
+  EXPECT_EQ(outcome.report.stages[1].child_cpu_ns, 5 * kSlots);
+}
+
+/// Gives every chunk three times, and two more at the end.
+class WaitingSplitter final : public Transform {
+ public:
+  bool parallel() const override { return true; }
+  bool waits() const override { return true; }
+  bool splits() const override { return true; }
+  ChunkType prepare(const ChunkType& input) override { return input; }
+  std::optional<Chunk> process(Chunk chunk) override {
+    kept_ = chunk;
+    left_ = 2;
+    return chunk;
+  }
+  std::optional<Chunk> more() override { return left_-- > 0 ? std::optional(Chunk(kept_)) : std::nullopt; }
+  std::optional<Chunk> finish() override {
+    if (finished_++ == 2) return std::nullopt;
+    const std::uint64_t number = 1000;
+    Buffer buffer = loan(sizeof(number));
+    std::memcpy(buffer.writable().data(), &number, sizeof(number));
+    return Chunk(std::move(buffer), DType::u8);
+  }
+
+ private:
+  Chunk kept_;
+  int left_ = 0;
+  int finished_ = 0;
+};
+
+TEST(Run, ATransformThatWaitsMaySplitAndFinishInOrder) {
+  for (const std::uint32_t slots : {1U, 3U}) {
+    Collected collected;
+    LinkSpec shallow;
+    shallow.chunks = 2;
+    const RunOutcome outcome =
+        run(PlanBuilder()
+                .stage("read", 1, {}, numbers(300))
+                .stage("call", slots, {"read"}, [] { return std::make_unique<WaitingSplitter>(); })
+                .stage("write", 1, {"call"}, collect(collected), shallow)
+                .build(),
+            {});
+    EXPECT_EQ(outcome.report.status, "ok");
+    std::vector<std::uint64_t> expected;
+    for (std::uint64_t i = 0; i < 300; ++i) expected.insert(expected.end(), 3, i);
+    expected.insert(expected.end(), 2 * slots, 1000);
+    EXPECT_EQ(collected.numbers, expected);
+    expect_closed(outcome.report);
+  }
+}
+
+TEST(Run, AFailureInATransformThatWaitsEndsTheRun) {
+  class Failing final : public Transform {
+   public:
+    bool waits() const override { return true; }
+    ChunkType prepare(const ChunkType& input) override { return input; }
+    std::optional<Chunk> process(Chunk chunk) override {
+      if (number_in(chunk) == 7) throw Error("the seventh is bad");
+      return chunk;
+    }
+  };
+  Collected collected;
+  const RunOutcome outcome = run(PlanBuilder()
+                                     .stage("read", 1, {}, numbers(100))
+                                     .stage("call", 1, {"read"}, [] { return std::make_unique<Failing>(); })
+                                     .stage("write", 1, {"call"}, collect(collected))
+                                     .build(),
+                                 {});
+  EXPECT_EQ(outcome.report.status, "failed");
+  EXPECT_EQ(outcome.report.error, "stage 'call', chunk 7: the seventh is bad");
+  EXPECT_EQ(collected.abandoned, 1);
+  expect_closed(outcome.report);
 }
 
 }  // namespace

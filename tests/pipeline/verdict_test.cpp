@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -509,6 +510,47 @@ TEST(Judge, CeilingIsUnknownWhenNothingElseDoesAnything) {
   const Verdict verdict = judge(input_of(run));
   EXPECT_NEAR(verdict.ceiling, 0, 1e-6);
   EXPECT_EQ(verdict.second, "");
+}
+
+/// 'call' waits nearly all the time in its slots, while 'work' and the workers have little to do.
+VerdictInput waiting_call(std::uint32_t slots, double child_cores) {
+  Shares call{"call", kTransform, .02, 0, 0, .96, .02, 0, 0, slots};
+  VerdictInput input = input_of(
+      machine({{source(.05, .05, 0, 0, .9), call, stage("work", .1, 0, .9, 0, 0), sink(.05, 0, 0, .95)}}, 2, 2));
+  input.stages[1].own_threads = true;
+  input.stages[1].child_cpu_ns = std::llround(child_cores * static_cast<double>(input.wall_ns));
+  return input;
+}
+
+TEST(Judge, AStageThatWaitsOnThreadsOfItsOwnIsLatencyWhateverTheWorkersDo) {
+  const Verdict verdict = judge(waiting_call(8, 0));
+  EXPECT_EQ(verdict_key(verdict), "latency:call");
+  // Its eight slots are no load of the two workers: without it, 'work' allows 10x.
+  EXPECT_NEAR(verdict.ceiling, 10, 1e-6);
+  for (const auto& sentence : verdict.evidence) EXPECT_THAT(sentence, Not(HasSubstr("workers were inside calls")));
+}
+
+TEST(Judge, SaysWhetherChildProcessesComputeOrWait) {
+  const auto own_time = [](double child_cores) {
+    for (const auto& sentence : judge(waiting_call(1, child_cores)).evidence)
+      if (sentence.find("child processes") != std::string::npos) return sentence;
+    return std::string();
+  };
+  EXPECT_EQ(own_time(0), "");
+  EXPECT_THAT(own_time(0.9), HasSubstr("they compute"));
+  EXPECT_THAT(own_time(0.1), HasSubstr("they mostly wait too"));
+}
+
+TEST(Judge, WhatChildProcessesComputeIsPartOfTheCores) {
+  // Two slots whose processes have a core each: the machine of two cores is full, so cores are not said to be spare.
+  const Verdict idle = judge(waiting_call(2, 0));
+  const Verdict full = judge(waiting_call(2, 1.9));
+  const auto spares_cores = [](const Verdict& verdict) {
+    return std::any_of(verdict.cannot_help.begin(), verdict.cannot_help.end(),
+                       [](const auto& change) { return change.find("more cores or threads") != std::string::npos; });
+  };
+  EXPECT_TRUE(spares_cores(idle));
+  EXPECT_FALSE(spares_cores(full));
 }
 
 TEST(VerdictTitle, SaysEveryKindInWords) {

@@ -56,6 +56,23 @@ TEST(RecordedRun, ATurnOfManyCallsIsDividedAmongThem) {
   EXPECT_FALSE(calls.call(2, 0).gives);
 }
 
+TEST(RecordedRun, WaitingForAChildThatComputesIsToldFromWaiting) {
+  RunReport report = test::recorded_report(4, 1'000, 2'000, 3'000);
+  StageReport& work = report.stages[1];
+  for (auto& turn : work.record->turns) turn.other_ns = turn.cpu_ns;
+  work.busy.other_wait_ns = 8'000;
+  work.child_cpu_ns = 2'000;
+  work.own_threads = true;
+  RecordedRun run = recorded_run(report);
+  EXPECT_TRUE(run.stages[1].own_threads);
+  EXPECT_EQ(run.stages[1].calls->call(0, 0).child_ns, 500);
+  EXPECT_EQ(run.stages[1].calls->call(0, 0).other_ns, 1'500);
+  work.child_cpu_ns = 50'000;  // several cores at a time count as one
+  run = recorded_run(report);
+  EXPECT_EQ(run.stages[1].calls->call(0, 0).child_ns, 2'000);
+  EXPECT_EQ(run.stages[1].calls->call(0, 0).other_ns, 0);
+}
+
 TEST(RecordedRun, MoreBelongsToItsCallAndFinishToItsSlot) {
   RunReport report = test::recorded_report(1, 1'000, 2'000, 3'000);
   StageRecord& record = *report.stages[1].record;

@@ -316,5 +316,42 @@ TEST(Replay, ARunWithoutEndIsRefused) {
   EXPECT_THROW(replay(builder.run()), Error);
 }
 
+/// source -> work with `slots` -> sink; every call of work takes 4 ms.
+RecordedRun four_ms_each(std::uint32_t slots, bool own_threads, const Service& service) {
+  RunBuilder builder;
+  builder.stage(Role::source, 200, RunBuilder::waits(10'000));
+  builder.stage(Role::transform, 200, service, slots);
+  builder.stage(Role::sink, 200, RunBuilder::waits(10'000));
+  builder.link(0, 1, 32).link(1, 2, 32);
+  RecordedRun run = builder.run();
+  run.threads = 1;
+  run.cores = 2;
+  run.stages[1].own_threads = own_threads;
+  return run;
+}
+
+TEST(Replay, SlotsOfAStageThatWaitsNeedNoWorkerAndNoCore) {
+  const auto wall = [](bool own_threads) {
+    return static_cast<double>(replay(four_ms_each(8, own_threads, RunBuilder::waits(4 * kMs))).wall_ns) / kMs;
+  };
+  EXPECT_NEAR(wall(false), 800, 10);  // one worker takes one call at a time
+  EXPECT_NEAR(wall(true), 100, 10);   // eight threads
+  const RunReport report = replay(four_ms_each(8, true, RunBuilder::waits(4 * kMs)));
+  EXPECT_LT(slot_time_error(report), 1e-9);
+  EXPECT_EQ(verdict_key(report.verdict), "latency:s1");
+}
+
+TEST(Replay, ChildProcessesThatComputeShareTheCores) {
+  const auto computing_child = [](std::size_t) {
+    RecordedCall call;
+    call.child_ns = 4 * kMs;
+    return call;
+  };
+  const RunReport report = replay(four_ms_each(8, true, computing_child));
+  EXPECT_NEAR(static_cast<double>(report.wall_ns) / kMs, 400, 10);  // 800 ms of computing on two cores
+  EXPECT_NEAR(static_cast<double>(report.stages[1].busy.other_wait_ns) / kMs, 800, 1);
+  EXPECT_LT(report.stages[1].busy.on_cpu_ns, kMs);
+}
+
 }  // namespace
 }  // namespace millrace
