@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "apps/generate_nanopore.h"
-#include "apps/normal_table.h"
-#include "apps/pore_model.h"
+#include "stages/normal_table.h"
+#include "stages/pore_model.h"
 
 namespace millrace {
 

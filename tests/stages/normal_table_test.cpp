@@ -1,4 +1,4 @@
-#include "apps/normal_table.h"
+#include "stages/normal_table.h"
 
 #include <gtest/gtest.h>
 

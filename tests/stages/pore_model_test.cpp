@@ -1,9 +1,10 @@
-#include "apps/pore_model.h"
+#include "stages/pore_model.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
+#include <string_view>
 
 #include "pipeline/core/error.h"
 #include "tests/support/stage_driver.h"
@@ -52,6 +53,14 @@ TEST(PoreModel, RefusesTablesThatAreNotWhole) {
       {"short row", table([](int row, const std::string& line) { return row == 5 ? "ACC\t1\n" : line; })},
       {"no header", table(same).substr(table(same).find('\n') + 1)},
       {"no spread", "AAA\t0.9\n"},
+      {"huge level without unit", "AAA\t90.2\n"},
+      {"k too large", "kmer level_mean level_stdv\n" + std::string(11, 'A') + " 1 1\n"},
+      {"k huge", "kmer level_mean level_stdv\n" + std::string(4000, 'A') + " 1 1\n"},
+      {"endless line", "kmer level_mean level_stdv\n" + std::string(1'000'000, 'A')},
+      {"only comments", "# a\n#b\n"},
+      {"only a header", "kmer level_mean level_stdv\n"},
+      {"packed", "\x1f\x8b\x08"},
+      {"archive", "PK\x03\x04"},
       {"empty", ""},
   };
   for (const auto& [what, text] : cases) {
@@ -61,6 +70,40 @@ TEST(PoreModel, RefusesTablesThatAreNotWhole) {
     EXPECT_EQ(error->path(), path) << what;
   }
   EXPECT_THROW(read_pore_model(directory / "absent"), Error);
+}
+
+/// All 3-mers with levels from -1.575 to 1.575, as levels_v1 has them.
+std::string levels_v1(std::string_view letters = "ACGT") {
+  std::string text;
+  for (int i = 0; i < 64; ++i) {
+    for (const int digit : {i / 16, i / 4 % 4, i % 4}) text += letters[static_cast<std::size_t>(digit)];
+    text += "\t" + std::to_string(0.05 * (i - 31.5)) + "\n";
+  }
+  return text;
+}
+
+TEST(PoreModel, GivesLevelsWithoutUnitTheScaleOfACurrent) {
+  const TempDirectory directory;
+  for (const char* const letters : {"ACGT", "ACGU"}) {
+    const PoreModel model = read_pore_model(directory.write("model", levels_v1(letters)));
+    ASSERT_EQ(model.levels.size(), 64U);
+    EXPECT_NEAR(model.levels[0].mean_pa, 90.2 - 1.575 * 12.9, 1e-9);
+    EXPECT_NEAR(model.levels[63].mean_pa, 90.2 + 1.575 * 12.9, 1e-9);
+    EXPECT_EQ(model.levels[7].stdv_pa, 2.2);
+  }
+}
+
+TEST(PoreModel, SkipsComments) {
+  const TempDirectory directory;
+  const PoreModel model = read_pore_model(directory.write("model", "#model_name\tx\n#type\tbase\n\n" + table(same)));
+  EXPECT_EQ(model.levels[27].mean_pa, 87.5);
+}
+
+TEST(PoreModel, SaysWhereATableIsWrong) {
+  const TempDirectory directory;
+  const auto path = directory.write("model", "kmer level_mean level_stdv\nAAA 1 2\nAAC 1 x\x01y\n");
+  const auto error = test::error_of([&] { read_pore_model(path); });
+  EXPECT_STREQ(error->what(), (path.string() + ", offset 35: 'x?y' is not a number").c_str());
 }
 
 TEST(PoreModel, TheSyntheticTableHasTheSpreadOfARealOne) {
@@ -87,6 +130,22 @@ TEST(PoreModel, ReadsTheTableOfTheManufacturer) {
   EXPECT_EQ(model.k, 6U);
   EXPECT_EQ(model.levels[0].mean_pa, 86.486336);
   EXPECT_EQ(model.levels[1].mean_pa, 83.948838);
+}
+
+TEST(PoreModel, ReadsOrRefusesEveryPublicTable) {
+  const auto directory = test::test_data() / "pore_models";
+  if (!std::filesystem::exists(directory)) GTEST_SKIP() << "no " << directory;
+  const PoreModel rna = read_pore_model(directory / "r9.4_200mv_70bps_5mer_RNA_template.model");
+  EXPECT_EQ(rna.k, 5U);
+  EXPECT_EQ(rna.levels[1].mean_pa, 97.538095);
+  const PoreModel levels = read_pore_model(directory / "rna_r9.4_180mv_70bps_5mer_levels_v1.txt");
+  EXPECT_EQ(levels.k, 5U);
+  EXPECT_NEAR(levels.levels[0].mean_pa, 90.2 + 12.9 * 0.9087151885032654, 1e-9);
+  for (const char* const refused : {"rna004_9mer_levels_v1.txt.gz", "uncalled4_dna_r9.4.1_400bps_6mer.npz",
+                                    "kmer_models_COPYRIGHT", "kmer_models_LICENSE.md"}) {
+    const auto error = test::error_of([&] { read_pore_model(directory / refused); });
+    EXPECT_EQ(std::string(error->what()).find('\n'), std::string::npos) << refused;
+  }
 }
 
 }  // namespace
