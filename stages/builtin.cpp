@@ -1,6 +1,7 @@
 #include "stages/builtin.h"
 
 #include "pipeline/core/stage.h"
+#include "stages/basecall_hmm.h"
 #include "stages/checksum_writer.h"
 #include "stages/decode_signal.h"
 #include "stages/detect_events.h"
@@ -40,6 +41,7 @@ void add_builtin_stages(Registry& registry) {
   registry.add<DecodeSignal>("decode_signal", "encoded reads to int16 samples: VBZ, svb-zd, deflate, zstd, ...");
   registry.add<Normalize>("normalize", "scales every read by its median and MAD");
   registry.add<DetectEvents>("detect_events", "cuts every read into events, stretches of one level");
+  registry.add<BasecallHmm>("basecall_hmm", "calls the bases of every read by a k-mer hidden Markov model");
   registry.add<EncodeZstd>("encode_zstd", "compresses every chunk to a Zstandard frame");
   registry.add<EncodeLz4>("encode_lz4", "compresses every chunk to an LZ4 frame");
   registry.add<VerifyCrc32c>("verify_crc32c", "holds the bytes of a file against the checksums beside it");

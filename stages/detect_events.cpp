@@ -1,45 +1,19 @@
 #include "stages/detect_events.h"
 
-#include <array>
 #include <string>
 #include <utility>
-#include <vector>
+
+#include "stages/event_presets.h"
 
 namespace millrace {
 namespace {
-
-struct Preset {
-  const char* name = nullptr;
-  EventSettings settings;
-};
-
-/// The parameter sets of UNCALLED4.
-constexpr std::array<Preset, 3> kPresets{{
-    {"r9_450bps", {.window_short = 3, .window_long = 6, .threshold_short = 1.4F, .threshold_long = 9.0F}},
-    {"rna_130bps", {.window_short = 5, .window_long = 10, .threshold_short = 2.1F, .threshold_long = 13.5F}},
-    {"rna_70bps", {.window_short = 7, .window_long = 12, .threshold_short = 2.8F, .threshold_long = 18.0F}},
-}};
-
-EventSettings preset(const Options& options) {
-  const auto wanted =
-      options.get<std::string>("preset", kPresets[0].name, "numbers to start from: r9_450bps, rna_130bps or rna_70bps");
-  std::vector<std::string> names;
-  for (const auto& [name, settings] : kPresets) {
-    if (wanted == name) return settings;
-    names.emplace_back(name);
-  }
-  const std::string close = nearest(wanted, names);
-  throw options.error_at("preset", "there is no preset '" + wanted + "'; " +
-                                       (close.empty() ? "there are r9_450bps, rna_130bps and rna_70bps"
-                                                      : "did you mean '" + close + "'?"));
-}
 
 void require_not_negative(const Options& options, const char* key, float value) {
   if (value < 0) throw options.error_at(key, "'" + std::string(key) + "' must not be negative");
 }
 
 EventSettings settings_from(const Options& options) {
-  EventSettings settings = preset(options);
+  EventSettings settings = event_preset(options).settings;
   settings.window_short = options.get<std::uint32_t>("window_short", settings.window_short, "samples, from 2");
   settings.window_long =
       options.get<std::uint32_t>("window_long", settings.window_long, "samples, above window_short, up to 1024");

@@ -157,6 +157,7 @@ std::vector<StageCase> stage_cases() {
       {"decode_signal", fixed({}), encoded},
       {"normalize", fixed({}), signal},
       {"detect_events", fixed({}), signal},
+      {"basecall_hmm", fixed({}), signal},
       {"encode_zstd", fixed({}), signal},
       {"encode_lz4", fixed({}), signal},
       {"verify_crc32c", fixed({}), checked_file},
