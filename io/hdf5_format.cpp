@@ -106,7 +106,11 @@ Handle inner_links(const std::filesystem::path& path) {
 /// The library locks a file that it writes, with flock(2), and what is in it cannot be trusted until it is closed.
 /// Asked here and not by the library, which takes a file system without locks for a refusal.
 void refuse_open_for_writing(const FileDescriptor& file) {
-  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
+    ::flock(file.get(), LOCK_UN);  // nobody who wants to write is to find this one in his way
+    return;
+  }
+  if (errno != EWOULDBLOCK) return;
   throw Error("is open for writing in another process: it can be read when it is closed there");
 }
 

@@ -56,8 +56,9 @@ void limit(__rlimit_resource resource, std::uint64_t value) {
 /// Makes the child die alone and quietly.
 void confine() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU, SIGTERM}) std::signal(signal, SIG_DFL);
-  std::signal(SIGINT, SIG_IGN);  // the parent decides what an interrupt means
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU, SIGTERM})
+    static_cast<void>(std::signal(signal, SIG_DFL));
+  static_cast<void>(std::signal(SIGINT, SIG_IGN));  // the parent decides what an interrupt means
   // A dying library may have its say (glibc's heap checks do), but not on the user's terminal.
   if (const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) {
     dup2(nowhere, STDOUT_FILENO);
@@ -258,6 +259,7 @@ std::vector<IsolatedAnswer> call_isolated_each(const std::function<std::vector<s
   }
   while (!working.empty()) {
     std::vector<pollfd> waits;
+    waits.reserve(working.size());
     for (const auto& child : working) waits.push_back({child->descriptor(), POLLIN, 0});
     if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) {
       throw system_error("cannot wait for a child process", errno);

@@ -23,6 +23,7 @@ namespace {
 constexpr std::uint64_t kMaxSamples = std::uint64_t{1} << 31;  // five days of one pore at 5 kHz
 constexpr std::size_t kMaxTextLength = 1024;
 
+using TakeRead = std::function<void(Pod5Read)>;
 using Values = std::vector<AttributeValue>;
 using Columns = std::map<std::string, Values>;
 
@@ -121,11 +122,21 @@ class ReadsTable {
     }
   }
 
-  std::vector<Pod5Read> reads() {
-    for (std::size_t i = 0; i < table_.batches(); ++i) add(table_.batch(i, ArrowFile::Body::loaded));
+  /// Gives the reads in the order of their signal. Batch by batch where the table has that order, as it usually does;
+  /// else all of them have to be there first.
+  void give(const TakeRead& take) {
+    if (table_.batches() > 1) look_through();
+    const bool at_once = table_.batches() > 1 && in_order_;
+    for (std::size_t i = 0; i < table_.batches(); ++i) {
+      add(table_.batch(i, ArrowFile::Body::loaded));
+      if (!at_once) continue;
+      for (auto& read : reads_) take(std::move(read));
+      reads_.clear();
+    }
+    if (at_once) return;
     check_ids();
     sort_by_place();
-    return std::move(reads_);
+    for (auto& read : reads_) take(std::move(read));
   }
 
  private:
@@ -164,6 +175,33 @@ class ReadsTable {
       throw Error(fmt::format("the column '{}' points outside its dictionary", source.fact->column));
     }
     return (*source.dictionary)[static_cast<std::size_t>(*index)];
+  }
+
+  /// Sees whether the reads are in the order of their signal, and that none comes twice.
+  void look_through() {
+    std::uint64_t last = 0;
+    for (std::size_t i = 0; i < table_.batches(); ++i) {
+      const ArrowBatch batch = table_.batch(i, ArrowFile::Body::loaded);
+      const auto ids = pod5_uuids(table_, batch, "read_id");
+      ids_.insert(ids_.end(), ids.begin(), ids.end());
+      const ArrowField& list = table_.fields()[signal_column_];
+      const ArrowArray& lists = batch.columns[signal_column_];
+      const auto offsets = table_.offsets(batch, list, lists);
+      const auto rows = table_.unsigned_values(batch, list.children.front(), lists.children.front());
+      for (std::size_t row = 0; row < ids.size(); ++row) {
+        // As for sort_by_place(): what counts is the first row that has samples. Rows that are not there are refused
+        // later.
+        for (std::uint64_t j = offsets[row]; j < offsets[row + 1]; ++j) {
+          if (rows[j] >= signal_.rows.size() || signal_.rows[rows[j]].samples == 0) continue;
+          const std::uint64_t place = signal_.rows[rows[j]].extent.offset;
+          in_order_ = in_order_ && place >= last;
+          last = place;
+          break;
+        }
+      }
+    }
+    check_ids();
+    ids_.clear();
   }
 
   void add(const ArrowBatch& batch) {
@@ -265,6 +303,7 @@ class ReadsTable {
   std::map<std::size_t, Columns> dictionaries_;  // by column
   std::size_t signal_column_ = 0;
   std::vector<bool> used_;  // rows of the signal
+  bool in_order_ = true;
   std::vector<ReadUuid> ids_;
   std::vector<Pod5Read> reads_;
 };
@@ -275,7 +314,7 @@ void check_identity(const ArrowFile& table, const Pod5Footer& footer) {
   throw Error("the POD5 file is damaged: a table in it belongs to another file").at_offset(table.extent().offset);
 }
 
-std::vector<Pod5Read> index_tables(Reader& reader, const Pod5Footer& footer) {
+void index_tables(Reader& reader, const Pod5Footer& footer, const TakeRead& take) {
   const ArrowFile signal(reader, *footer.signal);
   check_identity(signal, footer);
   const Pod5SignalTable rows = read_pod5_signal_table(signal);
@@ -287,7 +326,7 @@ std::vector<Pod5Read> index_tables(Reader& reader, const Pod5Footer& footer) {
   }
   const ArrowFile reads(reader, *footer.reads);
   check_identity(reads, footer);
-  return ReadsTable(reads, rows, std::move(runs)).reads();
+  ReadsTable(reads, rows, std::move(runs)).give(take);
 }
 
 /// Rows of the reads table, for a file that is bad in another place; 0 when the table cannot be read either.
@@ -307,7 +346,8 @@ std::uint64_t reads_claimed(Reader& reader, const Pod5Footer& footer) {
 std::vector<Pod5Read> index_pod5(Reader& reader, std::uint64_t* seen) {
   const Pod5Footer footer = read_pod5_footer(reader);
   try {
-    auto reads = index_tables(reader, footer);
+    std::vector<Pod5Read> reads;
+    index_tables(reader, footer, [&reads](Pod5Read read) { reads.push_back(std::move(read)); });
     if (seen != nullptr) *seen = reads.size();
     return reads;
   } catch (Error& error) {
@@ -320,6 +360,16 @@ std::vector<Pod5Read> index_pod5(const std::filesystem::path& file, std::uint64_
   if (seen != nullptr) *seen = 0;
   BufferedReader reader(file, "buffered");
   return index_pod5(reader, seen);
+}
+
+void index_pod5(const std::filesystem::path& file, const TakeRead& take) {
+  BufferedReader reader(file, "buffered");
+  const Pod5Footer footer = read_pod5_footer(reader);
+  try {
+    index_tables(reader, footer, take);
+  } catch (Error& error) {
+    throw error.at_path(file);
+  }
 }
 
 std::vector<Pod5Index> index_pod5(std::span<const std::filesystem::path> files) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,6 +47,10 @@ struct Pod5Read {
 /// be told.
 std::vector<Pod5Read> index_pod5(Reader& reader, std::uint64_t* seen = nullptr);
 std::vector<Pod5Read> index_pod5(const std::filesystem::path& file, std::uint64_t* seen = nullptr);
+
+/// The same, read by read: for files of millions of reads, of which what is known is better packed at once. The reads
+/// that came before an Error have come.
+void index_pod5(const std::filesystem::path& file, const std::function<void(Pod5Read)>& take);
 
 /// What came of indexing one of several files.
 struct Pod5Index {

@@ -59,9 +59,13 @@ Fast5Reader::Fast5Reader(const Options& options)
 ChunkType Fast5Reader::prepare() {
   selection_.load();
   auto index = std::make_shared<ReadIndex>();
-  files_ = index_files(
-      io::find_input_files(entries_, ".fast5"), selection_, *index,
-      [](auto files) { return io::index_fast5_isolated(files); }, entry_of);
+  const auto index_alone = [](const auto& file, const auto& take) {
+    for (auto& read : io::index_fast5_isolated(file)) take(std::move(read));
+  };
+  files_ = IndexFiller(selection_, *index)
+               .fill(
+                   io::find_input_files(entries_, ".fast5"), [](auto files) { return io::index_fast5_isolated(files); },
+                   index_alone, entry_of);
   index_ = index;
   owns_index_ = true;
   // Decoding makes new memory of every read: the bytes may be shared.

@@ -44,9 +44,10 @@ Pod5Reader::Pod5Reader(const Options& options)
 ChunkType Pod5Reader::prepare() {
   selection_.load();
   auto index = std::make_shared<ReadIndex>();
-  files_ = index_files(
-      io::find_input_files(entries_, ".pod5"), selection_, *index, [](auto files) { return io::index_pod5(files); },
-      entry_of);
+  files_ = IndexFiller(selection_, *index)
+               .fill(
+                   io::find_input_files(entries_, ".pod5"), [](auto files) { return io::index_pod5(files); },
+                   [](const auto& file, const auto& take) { io::index_pod5(file, take); }, entry_of);
   index_ = index;
   owns_index_ = true;
   // Decoding makes new memory of every read: the bytes may be shared.

@@ -59,7 +59,9 @@ std::uint64_t ReadIndex::memory_bytes() const {
   for (const auto& [number, one] : scattered_) {
     sum += kNodeBytes + sizeof one + one.pieces.capacity() * sizeof(io::Extent);
   }
-  for (const auto& [number, stored] : compact_) sum += kNodeBytes + sizeof stored + stored.capacity();
+  for (const auto& [number, stored] : compact_) {
+    sum += kNodeBytes + sizeof(std::vector<std::byte>) + stored.capacity();
+  }
   return sum;
 }
 

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "io/input_files.h"
+#include "io/side_by_side.h"
 #include "io/slow5_format.h"
 
 namespace millrace {
@@ -74,9 +76,10 @@ ChunkType Slow5Reader::prepare() {
   files_ = io::find_input_files(entries_, "low5");
   selection_.load();
   auto index = std::make_shared<Index>();
-  for (const auto& path : files_) {
-    if (selection_.room() == 0) break;
-    index_file(path, *index);
+  for (std::span<const std::filesystem::path> left = files_; !left.empty() && selection_.room() != 0;) {
+    const auto together = io::files_in_one_go(left);
+    index_files(together, *index);
+    left = left.subspan(together.size());
   }
   index_ = index;
   owns_index_ = true;
@@ -93,22 +96,36 @@ ChunkType Slow5Reader::prepare() {
           std::max<std::uint64_t>(index->max_samples, 1) * sizeof(std::int16_t)};
 }
 
-void Slow5Reader::index_file(const std::filesystem::path& path, Index& index) {
-  std::uint64_t seen = 0;
-  std::vector<Error> twice;
-  io::Slow5Query query;
-  query.seen = &seen;
-  query.max_records = selection_.room();
-  if (selection_.by_id()) query.wants = [this](std::string_view id) { return selection_.wants(id); };
-  if (selection_.skips()) query.on_duplicate = [&twice](const Error& error) { twice.push_back(error); };
-  std::optional<io::Slow5Index> file;
-  try {
-    file = io::index_slow5(path, query);
-  } catch (const Error& error) {
-    return selection_.skip_file(error, seen);
+void Slow5Reader::index_files(std::span<const std::filesystem::path> files, Index& index) {
+  struct Outcome {
+    std::optional<io::Slow5Index> file;
+    std::optional<Error> error;
+    std::vector<Error> twice;
+    std::uint64_t seen = 0;
+  };
+  std::vector<Outcome> outcomes(files.size());
+  io::side_by_side(files.size(), [&](std::size_t i) {
+    Outcome& outcome = outcomes[i];
+    io::Slow5Query query;
+    query.seen = &outcome.seen;
+    query.max_records = selection_.room();
+    if (selection_.by_id()) query.wants = [this](std::string_view id) { return selection_.wants(id); };
+    if (selection_.skips()) query.on_duplicate = [&outcome](const Error& error) { outcome.twice.push_back(error); };
+    try {
+      outcome.file = io::index_slow5(files[i], query);
+    } catch (const Error& error) {
+      outcome.error = error;
+    }
+  });
+  for (std::size_t i = 0; i < files.size() && selection_.room() != 0; ++i) {
+    const Outcome& outcome = outcomes[i];
+    if (outcome.error) {
+      selection_.skip_file(*outcome.error, outcome.seen);
+      continue;
+    }
+    for (const auto& error : outcome.twice) selection_.skip_read("duplicate read id", error);
+    index.add(*outcome.file, files[i], selection_);
   }
-  for (const auto& error : twice) selection_.skip_read("duplicate read id", error);
-  index.add(*file, path, selection_);
 }
 
 bool Slow5Reader::prepare_like(const Source& first) {

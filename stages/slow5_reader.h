@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,7 @@ class Slow5Reader final : public Source {
 
  private:
   struct Index;
-  void index_file(const std::filesystem::path& path, Index& index);
+  void index_files(std::span<const std::filesystem::path> files, Index& index);
 
   std::vector<std::filesystem::path> entries_;
   ReadSelection selection_;

@@ -60,6 +60,9 @@ TEST(Hdf5Format, ALinkedGroupIsTheSameGroup) {
   const TempDirectory directory;
   const Hdf5Reader reader(write_file(directory));
   EXPECT_EQ(reader.attributes("second").entries(), reader.attributes("first").entries());
+  EXPECT_EQ(reader.place("second"), reader.place("first"));
+  EXPECT_NE(reader.place("empty"), reader.place("first"));
+  EXPECT_EQ(test::error_of([&] { reader.place("nowhere"); })->path(), directory / "file.h5");
   EXPECT_EQ(reader.names("/"), (std::vector<std::string>{"empty", "encoded", "first", "nothing", "plain", "second"}));
 }
 

@@ -10,6 +10,7 @@
 #include "tests/support/pod5_files.h"
 #include "tests/support/scripted_io.h"
 #include "tests/support/stage_driver.h"
+#include "tests/support/temp_directory.h"
 
 namespace millrace::io {
 namespace {
@@ -115,6 +116,25 @@ std::string error_text(std::string file) {
   ScriptedReader reader(std::move(file));
   const auto error = error_of([&] { index_pod5(reader); });
   return error ? error->what() : "";
+}
+
+TEST(IndexPod5, GivesTheSameReadByRead) {
+  const test::TempDirectory directory;
+  Pod5Writer::Settings settings;
+  settings.batch_reads = 2;
+  settings.row_samples = 100;
+  for (const auto& made : {made_reads({0, 300, 0, 1, 250, 0, 70}), made_reads({})}) {
+    const auto path = directory.write("a.pod5", pod5_of(made, settings));
+    const auto reads = index_pod5(path);
+    std::size_t given = 0;
+    index_pod5(path, [&](const Pod5Read& read) {
+      ASSERT_LT(given, reads.size());
+      EXPECT_EQ(read.attributes.entries(), reads[given].attributes.entries());
+      EXPECT_EQ(read.pieces.size(), reads[given].pieces.size());
+      ++given;
+    });
+    EXPECT_EQ(given, made.size());
+  }
 }
 
 TEST(IndexPod5, SaysWhatIsWrongAndWhere) {
