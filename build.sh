@@ -37,8 +37,9 @@ build_packages=(
   libflatbuffers-dev flatbuffers-compiler libhts-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
-# The tests' slow file system, file systems to test on, a reader of what the program writes. Tests skip what is missing.
-test_packages=(libfuse3-dev fuse3 xfsprogs btrfs-progs samtools)
+# The tests' slow file system, file systems to test on, a reader of what the program writes, the example of a command.
+# Tests skip what is missing.
+test_packages=(libfuse3-dev fuse3 xfsprogs btrfs-progs samtools python3-minimal)
 sanitizer_packages=(clang-14 libclang-rt-14-dev llvm-14)
 
 as_root() {

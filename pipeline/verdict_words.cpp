@@ -78,7 +78,7 @@ std::string children_time(const Analysis& analysis, std::size_t index) {
   if (stage.child_cpu_ns <= 0 || stage.busy.other_wait_ns <= 0) return {};
   const double cores = static_cast<double>(stage.child_cpu_ns) / static_cast<double>(stage.busy.other_wait_ns);
   const char* meaning = cores >= kChildComputes ? "they compute: their code, or more cores for it, is what counts"
-                                                : "they mostly wait too: for a device, a network or each other";
+                                                : "they mostly wait too: for a device, a network, a core or each other";
   return fmt::format(
       "{} was in its call {} of the time and waited {} of it for its child processes, which used {} of "
       "CPU time, {:.2f} cores while it waited: {}.",

@@ -3,6 +3,7 @@
 #include "pipeline/core/stage.h"
 #include "stages/basecall_hmm.h"
 #include "stages/checksum_writer.h"
+#include "stages/command.h"
 #include "stages/decode_signal.h"
 #include "stages/detect_events.h"
 #include "stages/encode_lz4.h"
@@ -45,6 +46,7 @@ void add_builtin_stages(Registry& registry) {
   registry.add<EncodeZstd>("encode_zstd", "compresses every chunk to a Zstandard frame");
   registry.add<EncodeLz4>("encode_lz4", "compresses every chunk to an LZ4 frame");
   registry.add<VerifyCrc32c>("verify_crc32c", "holds the bytes of a file against the checksums beside it");
+  registry.add<Command>("command", "has another program transform every chunk, through pipes");
   registry.add<Spin>("spin", "lasts a set time per chunk: calibration");
 
   // Sinks

@@ -164,6 +164,7 @@ std::vector<StageCase> stage_cases() {
       {"encode_zstd", fixed({}), signal},
       {"encode_lz4", fixed({}), signal},
       {"verify_crc32c", fixed({}), checked_file},
+      {"command", fixed({{"command", "cat"}}), signal},  // cat answers every frame with itself
       {"spin", fixed({{"busy", "1 us"}}), signal},
 
       {"null_writer", fixed({}), signal},
