@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <limits>
 #include <vector>
 
@@ -20,10 +19,10 @@
 namespace millrace::io {
 namespace {
 
-constexpr std::size_t kFixedBytes = 36;             // of a BAM record, its length included
-constexpr std::uint64_t kTagBytes = 64 << 10;       // of one record, generously
-constexpr std::uint64_t kCramBases = 500 * 10'000;  // htslib's own bound of a slice
-constexpr std::uint64_t kCramBytesPerBase = 16;     // records, series before and after their compression
+constexpr std::size_t kFixedBytes = 36;                // of a BAM record, its length included
+constexpr std::uint64_t kTagBytes = 64 << 10;          // of one record, generously
+constexpr std::uint64_t kCramBases = 500ULL * 10'000;  // htslib's own bound of a slice
+constexpr std::uint64_t kCramBytesPerBase = 16;        // records, series before and after their compression
 
 struct FreeHeader {
   void operator()(sam_hdr_t* header) const { sam_hdr_destroy(header); }
@@ -52,7 +51,7 @@ class AlignmentEncoder::Record {
   }
   Record(const Record&) = delete;
   Record& operator=(const Record&) = delete;
-  ~Record() { std::free(line_.s); }
+  ~Record() { ks_free(&line_); }
 
   void fill(const UnalignedRead& read);
   std::span<const std::byte> sam();

@@ -21,6 +21,8 @@ constexpr std::int64_t kMaxInteger = std::numeric_limits<std::uint32_t>::max();
 /// The end of the year 9999, the last that four digits write.
 constexpr std::int64_t kMaxMilliseconds = 253'402'300'799'999;
 
+constexpr std::string_view kToPoreModel = "pore_model";
+
 bool is_name_character(char c) { return c > ' ' && c <= '~' && c != '@'; }
 
 void append_printable(std::string& text, std::string_view part) {
@@ -65,7 +67,6 @@ std::span<const io::SamTag> ReadTags::of(const Chunk& chunk, const Basecalls& ca
     add_text("fn", scratch_);
   }
   add_scaling(attributes);
-  add_text("sv", attributes.text("scaling_version").value_or(""));
   return std::span(tags_).first(count_);
 }
 
@@ -105,8 +106,10 @@ void ReadTags::add_scaling(const Attributes& attributes) {
   const auto shift = attributes.number("scaling_shift");
   const auto scale = attributes.number("scaling_scale");
   const auto offset = attributes.number("offset");
-  if (unit && shift && offset) add_number("sm", (*shift + *offset) * *unit);
-  if (unit && scale) add_number("sd", *scale * *unit);
+  if (!unit || !shift || !scale || !offset) return;
+  add_number("sm", (*shift + *offset) * *unit);
+  add_number("sd", *scale * *unit);
+  add_text("sv", attributes.text("scaling_version").value_or(kToPoreModel));
 }
 
 io::SamTag& ReadTags::next(const char* name, io::SamTag::Type type) {

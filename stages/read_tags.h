@@ -22,7 +22,10 @@ namespace millrace {
 ///     du  length of the signal in seconds           fn  name of the file that it comes from, without directories
 ///     ns  length of the signal in samples           sm  centre of the signal in pA, that the caller took away
 ///     ts  samples left out at the start             sd  spread of the signal in pA, that the caller divided by
-///     mx  mux     ch  channel                       sv  what sm and sd are (attribute scaling_version)
+///     mx  mux     ch  channel                       sv  what sm and sd bring the signal to
+///
+/// sv is the attribute scaling_version; without one it is "pore_model": (pA - sm) / sd is in the unit of the levels of
+/// the model that RG and DS name, and not of mean 0 and deviation 1 as after ONT's own scalings.
 ///
 /// What is not known has no tag; neither has an integer that SAM cannot hold. Characters that a tag cannot hold become
 /// '?'. One thread; keeps its memory from read to read.

@@ -64,6 +64,13 @@ TEST_F(FastqWriterTest, NamesTheFileThatAReadComesFrom) {
   EXPECT_EQ(written("out.fastq", one(std::move(chunk))), "@a\tqs:f:30\tfn:Z:x.pod5\nA\n+\n?\n");
 }
 
+TEST_F(FastqWriterTest, SaysThatAScalingWithoutANameIsToThePoreModel) {
+  Attributes attributes = {{"read_id", "a"}, {"mean_quality", 30.0},   {"digitisation", 8192.0}, {"range", 1024.0},
+                           {"offset", 10.0}, {"scaling_shift", 630.0}, {"scaling_scale", 96.0}};
+  EXPECT_EQ(written("out.fastq", one(called("A", {30}, std::move(attributes)))),
+            "@a\tqs:f:30\tsm:f:80\tsd:f:12\tsv:Z:pore_model\nA\n+\n?\n");
+}
+
 TEST_F(FastqWriterTest, LeavesOutTagsOfWhatIsNotKnown) {
   EXPECT_EQ(written("out.fastq", one(called("A", {30}, {{"read_id", "a"}}))), "@a\tqs:f:30\nA\n+\n?\n");
 }
