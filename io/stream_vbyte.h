@@ -5,6 +5,8 @@
 #include <optional>
 #include <span>
 
+#include "io/vector_code.h"
+
 namespace millrace::io {
 
 // StreamVByte with 2-bit keys (Lemire, Kurz, Rupp 2018) over zig-zagged differences, as the VBZ filter of FAST5 and
@@ -26,8 +28,10 @@ std::optional<std::uint64_t> stream_vbyte_bytes(std::span<const std::byte> strea
 enum class ValueCoding { plain, zigzag_delta };
 
 /// Decodes samples.size() values, each cut to its low 16 bits. The stream's size must have been checked with
-/// stream_vbyte_bytes(), and kStreamVbytePadding bytes after it must be readable.
-void decode_stream_vbyte(const std::byte* stream, ValueCoding coding, std::span<std::int16_t> samples);
+/// stream_vbyte_bytes(), and kStreamVbytePadding bytes after it must be readable. `code` must be one that the machine
+/// can run.
+void decode_stream_vbyte(const std::byte* stream, ValueCoding coding, std::span<std::int16_t> samples,
+                         VectorCode code = fastest_vector_code());
 /// The same for 32-bit values; `values` needs no alignment of its own (4 bytes each, little-endian).
 void decode_stream_vbyte_wide(const std::byte* stream, ValueCoding coding, std::byte* values, std::uint64_t count);
 

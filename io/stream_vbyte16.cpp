@@ -1,12 +1,9 @@
 #include "io/stream_vbyte16.h"
 
-#include <array>
 #include <bit>
 #include <cstring>
 
-#if defined(__x86_64__)
-#include <tmmintrin.h>
-#endif
+#include "io/zigzag_deltas.h"
 
 namespace millrace::io {
 namespace {
@@ -41,55 +38,42 @@ struct ScalarDecoder {
 
 #if defined(__x86_64__)
 
-using Shuffles = std::array<std::array<std::uint8_t, 16>, 256>;
-
-constexpr Shuffles make_shuffles() {
-  Shuffles shuffles{};
-  for (unsigned key = 0; key < 256; ++key) {
-    unsigned source = 0;
-    for (std::size_t lane = 0; lane < 8; ++lane) {
-      const bool two = ((key >> lane) & 1U) != 0;
-      shuffles[key][2 * lane] = static_cast<std::uint8_t>(source++);
-      shuffles[key][2 * lane + 1] = two ? static_cast<std::uint8_t>(source++) : std::uint8_t{0x80};
-    }
-  }
-  return shuffles;
-}
-
-alignas(64) constexpr Shuffles kShuffles = make_shuffles();
-
-/// Eight samples per step; returns how many it decoded (a multiple of 8) and moves `decoder` on.
+/// Each of the next two decodes as many whole steps as there are, returns how many samples that was, and moves
+/// `decoder` on.
 __attribute__((target("ssse3"))) std::uint64_t decode_octets(ScalarDecoder& decoder, std::span<std::int16_t> samples) {
-  const __m128i ones = _mm_set1_epi16(1);
-  const __m128i last = _mm_set1_epi16(0x0f0e);
-  __m128i previous = _mm_setzero_si128();
+  __m128i previous = _mm_set1_epi16(static_cast<std::int16_t>(decoder.previous));
+  const std::byte* const keys = decoder.keys;
   const std::byte* data = decoder.data;
   const std::uint64_t octets = samples.size() / 8;
   for (std::uint64_t octet = 0; octet < octets; ++octet) {
-    const auto key = std::to_integer<unsigned>(decoder.keys[octet]);
-    const __m128i shuffle = _mm_load_si128(reinterpret_cast<const __m128i*>(kShuffles[key].data()));
-    __m128i x = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(data)), shuffle);
-    data += 8 + std::popcount(key);
-    x = _mm_xor_si128(_mm_srli_epi16(x, 1), _mm_sub_epi16(_mm_setzero_si128(), _mm_and_si128(x, ones)));
-    x = _mm_add_epi16(x, _mm_slli_si128(x, 2));
-    x = _mm_add_epi16(x, _mm_slli_si128(x, 4));
-    x = _mm_add_epi16(x, _mm_slli_si128(x, 8));
-    x = _mm_add_epi16(x, previous);
-    previous = _mm_shuffle_epi8(x, last);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(samples.data() + 8 * octet), x);
+    zigzag_deltas::decode_octet(std::to_integer<unsigned>(keys[octet]), data, previous, samples.data() + 8 * octet);
   }
   decoder.data = data;
   decoder.previous = static_cast<std::uint16_t>(_mm_extract_epi16(previous, 0));
   return 8 * octets;
 }
 
-bool have_octets() { return __builtin_cpu_supports("ssse3") != 0; }
+__attribute__((target("avx2"))) std::uint64_t decode_sixteens(ScalarDecoder& decoder, std::span<std::int16_t> samples) {
+  __m256i previous = _mm256_set1_epi16(static_cast<std::int16_t>(decoder.previous));
+  const std::byte* const keys = decoder.keys;
+  const std::byte* data = decoder.data;
+  const std::uint64_t sixteens = samples.size() / 16;
+  for (std::uint64_t i = 0; i < sixteens; ++i) {
+    zigzag_deltas::decode_sixteen(load_u16(keys + 2 * i), data, previous, samples.data() + 16 * i);
+  }
+  decoder.data = data;
+  decoder.previous = static_cast<std::uint16_t>(_mm256_extract_epi16(previous, 0));
+  return 16 * sixteens;
+}
+
+std::uint64_t decode_steps(ScalarDecoder& decoder, std::span<std::int16_t> samples, VectorCode code) {
+  if (code == VectorCode::avx2) return decode_sixteens(decoder, samples);
+  return code == VectorCode::ssse3 ? decode_octets(decoder, samples) : 0;
+}
 
 #else
 
-std::uint64_t decode_octets(ScalarDecoder&, std::span<std::int16_t>) { return 0; }
-
-bool have_octets() { return false; }
+std::uint64_t decode_steps(ScalarDecoder&, std::span<std::int16_t>, VectorCode) { return 0; }
 
 #endif
 
@@ -116,15 +100,10 @@ std::optional<std::uint64_t> stream_vbyte16_bytes(std::span<const std::byte> str
   return bytes;
 }
 
-void decode_stream_vbyte16(const std::byte* stream, std::span<std::int16_t> samples) {
+void decode_stream_vbyte16(const std::byte* stream, std::span<std::int16_t> samples, VectorCode code) {
   ScalarDecoder decoder{stream, stream + key_bytes_of(samples.size())};
-  std::uint64_t index = have_octets() ? decode_octets(decoder, samples) : 0;
+  std::uint64_t index = decode_steps(decoder, samples, code);
   for (; index < samples.size(); ++index) samples[index] = decoder.next(index);
-}
-
-void decode_stream_vbyte16_scalar(const std::byte* stream, std::span<std::int16_t> samples) {
-  ScalarDecoder decoder{stream, stream + key_bytes_of(samples.size())};
-  for (std::uint64_t index = 0; index < samples.size(); ++index) samples[index] = decoder.next(index);
 }
 
 std::uint64_t encode_stream_vbyte16(std::span<const std::int16_t> samples, std::byte* stream) {

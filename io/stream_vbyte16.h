@@ -5,6 +5,8 @@
 #include <optional>
 #include <span>
 
+#include "io/vector_code.h"
+
 namespace millrace::io {
 
 // StreamVByte with 1-bit keys over zig-zagged 16-bit differences, as POD5 stores signal: ceil(n / 8) key bytes, then
@@ -25,10 +27,9 @@ constexpr std::uint64_t stream_vbyte16_max_bytes(std::uint64_t count) {
 std::optional<std::uint64_t> stream_vbyte16_bytes(std::span<const std::byte> stream, std::uint64_t count);
 
 /// Decodes samples.size() samples. The stream's size must have been checked with stream_vbyte16_bytes(), and
-/// kStreamVbyte16Padding bytes after it must be readable.
-void decode_stream_vbyte16(const std::byte* stream, std::span<std::int16_t> samples);
-/// The same without vector instructions, on every machine the same: what the fast way is measured and tested against.
-void decode_stream_vbyte16_scalar(const std::byte* stream, std::span<std::int16_t> samples);
+/// kStreamVbyte16Padding bytes after it must be readable. `code` must be one that the machine can run.
+void decode_stream_vbyte16(const std::byte* stream, std::span<std::int16_t> samples,
+                           VectorCode code = fastest_vector_code());
 
 /// Encodes samples and returns the bytes written. `stream` must have room for stream_vbyte16_max_bytes(samples.size())
 /// + kStreamVbyte16Padding bytes.

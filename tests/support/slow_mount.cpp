@@ -1,4 +1,3 @@
-#include "tests/support/places.h"
 #include "tests/support/slow_mount.h"
 
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): SIGTERM for kill
@@ -11,6 +10,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "tests/support/places.h"
 #include "tests/support/private_mounts.h"
 
 namespace millrace::test {
