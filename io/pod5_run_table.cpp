@@ -136,21 +136,10 @@ void put_map(ArrowBody& body, const RunInfo& info, Wanted&& wanted) {
   body.texts(values);
 }
 
-/// Milliseconds since 1970. FAST5's exp_start_time, where it is a number, counts seconds.
-std::int64_t start_of(const RunInfo& info) {
-  const std::string started = text_of(info, "acquisition_start_time");
-  if (!started.empty()) return milliseconds_of(started);
-  const std::string in_fast5 = text_of(info, "exp_start_time");
-  constexpr std::int64_t kMostSeconds = 10'000'000'000;  // the year 2286; above, it is milliseconds already
-  const std::int64_t time = milliseconds_of(in_fast5);
-  const bool is_number = in_fast5.find_first_not_of("0123456789") == std::string::npos;
-  return is_number && time < kMostSeconds ? 1000 * time : time;
-}
-
 void put_run(ArrowBody& body, const Pod5RunRow& run) {
   const RunInfo& info = run.info;
   put_text(body, run.id);
-  put_one(body, start_of(info));
+  put_one(body, start_ms_of(info));
   put_one(body, integer_of<std::int16_t>(info, "adc_max", run.digitisation / 2 - (run.digitisation > 0 ? 1 : 0)));
   put_one(body, integer_of<std::int16_t>(info, "adc_min", -run.digitisation / 2));
   put_map(body, info, is_context_tag);
@@ -202,6 +191,16 @@ std::int64_t milliseconds_of(const std::string& time) {
   }
   const auto days = std::chrono::sys_days(date).time_since_epoch().count();
   return ((static_cast<std::int64_t>(days) * 24 + hour) * 60 + minute) * 60'000 + second * 1000 + thousandths;
+}
+
+std::int64_t start_ms_of(const RunInfo& info) {
+  const std::string started = text_of(info, "acquisition_start_time");
+  if (!started.empty()) return milliseconds_of(started);
+  const std::string in_fast5 = text_of(info, "exp_start_time");
+  constexpr std::int64_t kMostSeconds = 10'000'000'000;  // the year 2286; above, it is milliseconds already
+  const std::int64_t time = milliseconds_of(in_fast5);
+  const bool is_number = in_fast5.find_first_not_of("0123456789") == std::string::npos;
+  return is_number && time < kMostSeconds ? 1000 * time : time;
 }
 
 }  // namespace millrace::io

@@ -26,4 +26,8 @@ std::uint64_t write_pod5_run_table(const std::vector<Pod5RunRow>& runs, const Ar
 /// seconds), or of such a number itself; 0 for anything else.
 std::int64_t milliseconds_of(const std::string& time);
 
+/// When a run began, in milliseconds since 1970, by `acquisition_start_time` or FAST5's `exp_start_time` (which counts
+/// seconds where it is a number); 0 when neither says.
+std::int64_t start_ms_of(const RunInfo& info);
+
 }  // namespace millrace::io

@@ -89,14 +89,8 @@ void ReadTags::add_times(const Attributes& attributes) {
 std::int64_t ReadTags::run_start_ms(std::string_view run_info) {
   if (run_info == run_info_) return run_start_ms_;
   run_info_ = run_info;
-  const io::RunInfo info = io::parse_run_info(run_info);
-  run_start_ms_ = 0;
-  for (const char* const name : {"acquisition_start_time", "exp_start_time"}) {
-    const auto found = info.find(name);
-    if (found != info.end()) run_start_ms_ = io::milliseconds_of(found->second);
-    if (run_start_ms_ > 0 && run_start_ms_ <= kMaxMilliseconds) break;
-    run_start_ms_ = 0;
-  }
+  run_start_ms_ = io::start_ms_of(io::parse_run_info(run_info));
+  if (run_start_ms_ > kMaxMilliseconds) run_start_ms_ = 0;
   return run_start_ms_;
 }
 

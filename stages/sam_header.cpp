@@ -1,10 +1,9 @@
 #include "stages/sam_header.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <ctime>
 #include <initializer_list>
 #include <string_view>
 
@@ -39,12 +38,10 @@ std::string_view fact(const io::RunInfo& info, std::initializer_list<std::string
 
 /// ISO 8601, as @RG has it; what is no time that we know stays out.
 std::string start_of(const io::RunInfo& info) {
-  const std::int64_t ms = io::milliseconds_of(std::string(fact(info, {"exp_start_time", "acquisition_start_time"})));
-  const std::time_t seconds = ms / 1000;
-  std::tm parts{};
-  if (ms <= 0 || ::gmtime_r(&seconds, &parts) == nullptr || parts.tm_year > 9999 - 1900) return {};
-  std::array<char, 32> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+  constexpr std::int64_t kYear10000Ms = 253'402'300'800'000;
+  const std::int64_t ms = io::start_ms_of(info);
+  if (ms <= 0 || ms >= kYear10000Ms) return {};
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(ms / 1000)));
 }
 
 void append_field(std::string& line, std::string_view name, std::string_view value) {

@@ -90,8 +90,8 @@ TEST(RunDrift, IsToldWhileARunGoesOnAndStandsInItsReport) {
   EXPECT_EQ(outcome.report.status, "ok");
   ASSERT_EQ(outcome.report.drift.size(), 1U);
   EXPECT_EQ(outcome.report.drift[0].kind, "slower");
-  EXPECT_NEAR(static_cast<double>(outcome.report.drift[0].at_ns), 300e9, 15e9);
-  EXPECT_NEAR(outcome.report.drift[0].after_rate / outcome.report.drift[0].before_rate, .5, .02);
+  EXPECT_NEAR(static_cast<double>(outcome.report.drift[0].at_ns), 300e9, 25e9);
+  EXPECT_NEAR(outcome.report.drift[0].after_rate / outcome.report.drift[0].before_rate, .5, .1);
   ASSERT_EQ(notices.size(), 1U);
   EXPECT_EQ(notices[0], drift_text(outcome.report.drift[0]));
   EXPECT_GT(outcome.report.samples.back().resident_bytes, 0U);

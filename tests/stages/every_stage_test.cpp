@@ -71,7 +71,9 @@ Chunk chunk_for(const ChunkType& type, std::size_t samples, std::mt19937_64& ran
                                                                         {"offset", 6.0},
                                                                         {"range", 1467.6},
                                                                         {"sampling_rate", 4000.0}});
-  if (type.content == "signal.encoded") return test::chunk_of(test::random_bytes(random, 2 * samples), attributes);
+  if (type.content == "signal.encoded" && type.dtype == DType::u8) {
+    return test::chunk_of(test::random_bytes(random, 2 * samples), attributes);
+  }
   if (type.content == "basecalls" && type.dtype == DType::u8) {
     const std::vector<std::uint8_t> rows(2 * samples, 'A');  // 65 is a quality too
     const Chunk flat = test::chunk_of(rows, attributes);
@@ -97,6 +99,7 @@ class EveryStage : public testing::TestWithParam<std::string> {
       const auto table = directory_.write("table.tsv", "read_id\tsha256_i16le\n");
       return entry().make(test::options_of({{"against", table.string()}, {"on_mismatch", "count"}}));
     }
+    if (GetParam() == "command") return entry().make(test::options_of({{"command", "cat"}}));
     for (const auto& option : registry_.describe(GetParam())) {
       if (option.required) return entry().make(test::options_of({{"path", (directory_ / "out").string()}}));
     }
