@@ -259,9 +259,9 @@ bool ChildProcess::send() {
   std::array<iovec, 16> pieces{};
   const std::size_t count = std::min(pieces.size(), queued_.size());
   for (std::size_t i = 0; i < count; ++i) {
-    pieces[i] = {
-        const_cast<std::byte*>(queued_[i].data()),
-        queued_[i].size()};  // NOLINT(cppcoreguidelines-pro-type-const-cast): iovec has one type for both directions
+    // iovec has one type for both directions.
+    auto* const bytes = const_cast<std::byte*>(queued_[i].data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+    pieces[i] = {bytes, queued_[i].size()};
   }
   ssize_t sent = 0;
   {

@@ -24,10 +24,9 @@ namespace millrace {
 ///    of its k-mer's deviation. A path explains a part of the noise it was chosen by, so the noise found is corrected,
 ///    2 * noise - 0.25. All numbers were found by measurement on real R9.4 reads and on simulated ones.
 /// 4. KmerHmm finds the k-mers; where they change, bases come.
-/// 5. The quality of a base is 3.5 + 0.75 * Phred(1 - p), p the posterior of the surest of the k-mers that hold it:
-/// what
-///    such bases were found to be, between simulated reads (whose bases are better) and a real one (whose good ones are
-///    worse).
+/// 5. The quality of a base is 3.5 + 0.75 * Phred(1 - p), p the posterior of the surest of the k-mers that hold it.
+///    That is what such bases were found to be, between simulated reads (whose bases are better) and a real one (whose
+///    good ones are worse).
 ///
 /// No calibration of the instrument is needed. A function of its input alone.
 ///
