@@ -231,14 +231,12 @@ void ChildProcess::start(const ChildCommand& command, int input, int output, int
   launch.errors = errors;
   launch.parent = ::getpid();
   std::vector<std::byte> stack(kLaunchStackBytes);
-  auto* const top =
-      reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) & ~std::uintptr_t{15});
   // A handler of this process must not run in the new one, which has the same memory until exec.
   sigset_t all{};
   sigset_t before{};
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  process_ = ::clone(become, top, CLONE_VM | CLONE_VFORK | SIGCHLD, &launch);
+  process_ = ::clone(become, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &launch);
   const int refused = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (process_ < 0) throw system_error("cannot start a process", refused);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<std::uint32_t, 4> kMasks{0xff, 0xffff, 0xffffff, 0xffffffff};
 
 std::uint32_t load_u32(const std::byte* bytes) {
-  std::uint32_t value;
+  std::uint32_t value = 0;
   std::memcpy(&value, bytes, sizeof value);
   return value;
 }
@@ -25,8 +25,8 @@ std::uint32_t zigzag(std::int16_t value) {
 
 /// One value after the other, without branches on the data: the portable way, and the tail of the fast one.
 struct ScalarDecoder {
-  const std::byte* keys;
-  const std::byte* data;
+  const std::byte* keys = nullptr;
+  const std::byte* data = nullptr;
   std::uint32_t previous = 0;
 
   template <ValueCoding kCoding>
@@ -184,7 +184,7 @@ std::optional<std::uint64_t> stream_vbyte_bytes(std::span<const std::byte> strea
   const std::uint64_t whole = count / 4;  // key bytes of which every bit counts
   std::uint64_t at = 0;
   for (; at + 8 <= whole; at += 8) {
-    std::uint64_t word;
+    std::uint64_t word = 0;
     std::memcpy(&word, stream.data() + at, sizeof word);
     data_bytes += sum_of_keys(word);
   }

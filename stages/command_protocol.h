@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "pipeline/core/chunk.h"
 #include "pipeline/core/stage.h"
@@ -84,7 +85,7 @@ struct Reply {
 class ReplyReader {
  public:
   /// `output`: what chunks may be.
-  explicit ReplyReader(const ChunkType& output) : output_(output) {}
+  explicit ReplyReader(ChunkType output) : output_(std::move(output)) {}
 
   /// Where the next bytes go; never empty.
   std::span<std::byte> room();

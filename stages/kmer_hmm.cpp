@@ -37,7 +37,7 @@ MILLRACE_INLINE float exp2_of(float x) {
 /// log2(x) for normal x > 0 within 4e-6 of it.
 MILLRACE_INLINE float log2_of(float x) {
   constexpr std::int32_t kRootOfHalf = 0x3f3504f3;
-  const std::int32_t bits = std::bit_cast<std::int32_t>(x);
+  const auto bits = std::bit_cast<std::int32_t>(x);
   const std::int32_t exponent = (bits - kRootOfHalf) >> 23;
   const float rest = std::bit_cast<float>(bits - (exponent << 23)) - 1.0F;
   float log = -0.20686046F;  // least squares at Chebyshev nodes of [sqrt(1/2) - 1, sqrt(2) - 1]
@@ -63,9 +63,9 @@ MILLRACE_INLINE Sizes sizes_of(std::size_t states) { return {states, states / 4,
 
 /// What the levels of the k-mers are and what the event is.
 struct Emission {
-  const float* means;
-  const float* weights;
-  const float* constants;
+  const float* means = nullptr;
+  const float* weights = nullptr;
+  const float* constants = nullptr;
   KmerHmm::Event event;
 };
 
@@ -316,11 +316,11 @@ MILLRACE_KERNELS(avx512, "avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width
 
 KmerHmm::Code KmerHmm::fastest_code() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-      __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0) {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
     return Code::avx512;
   }
-  if (__builtin_cpu_supports("avx2") != 0) return Code::avx2;
+  if (__builtin_cpu_supports("avx2")) return Code::avx2;
 #endif
   return Code::plain;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -85,9 +86,9 @@ class KmerHmm {
   std::vector<float> weights_;    // log2(e) / (2 stdv^2)
   std::vector<float> constants_;  // -log2(stdv), its mean taken off
   std::vector<float> forward_;
-  std::vector<float> backward_[2];
+  std::array<std::vector<float>, 2> backward_;
   std::vector<float> scores_;  // of the best path to each state, in log2
-  std::vector<float> scratch_[2];
+  std::array<std::vector<float>, 2> scratch_;
   std::vector<std::int32_t> codes_;
   // kRows rows, by event.
   std::vector<float> posteriors_;      // what the backward pass knows, until the forward pass makes posteriors of it

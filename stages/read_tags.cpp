@@ -137,7 +137,7 @@ std::string_view read_name_of(const Attributes& attributes) {
   if (id->empty() || id->size() > kMaxNameBytes) {
     throw Error(fmt::format("a read_id of {} characters; 1 to {} can be written", id->size(), kMaxNameBytes));
   }
-  const auto wrong = std::find_if_not(id->begin(), id->end(), is_name_character);
+  const auto* const wrong = std::find_if_not(id->begin(), id->end(), is_name_character);
   if (wrong != id->end()) {
     throw Error(fmt::format("character {} of a read_id is the byte {}, which sequence files cannot hold",
                             wrong - id->begin(), static_cast<unsigned char>(*wrong)));
