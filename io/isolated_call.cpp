@@ -184,6 +184,8 @@ class Child {
     std::size_t at = 0;
     for (; received_.size() - at >= sizeof bytes; at += sizeof bytes + bytes) {
       std::memcpy(&bytes, received_.data() + at, sizeof bytes);
+      // What a child sends after damage to its memory is not trusted.
+      if (bytes == 0 || done()) return give_up(answers);
       if (received_.size() - at - sizeof bytes < bytes) break;
       const auto message = std::span(received_).subspan(at + sizeof bytes, bytes);
       answers[next_] = answer_in({message.begin(), message.end()});
@@ -231,6 +233,12 @@ class Child {
     }
     child_ = -1;
     return status;
+  }
+
+  void give_up(std::vector<IsolatedAnswer>& answers) {
+    kill(child_, SIGKILL);
+    if (!done()) return go_on_behind_it(answers);
+    end();
   }
 
   void go_on_behind_it(std::vector<IsolatedAnswer>& answers) {
