@@ -100,6 +100,18 @@ TEST_P(Pod5Transports, EveryReadOfEveryGoodFileIsWhatIsExpected) {
   EXPECT_EQ(reads, 101U);
 }
 
+TEST_P(Pod5Transports, SoIsEveryReadOfEveryFast5File) {
+  const io::Probe probe = io::find_transport(GetParam())->probe_read(data("pod5/bc_b1.pod5"));
+  if (!probe.works) GTEST_SKIP() << probe.reason;
+  std::size_t reads = 0;
+  for (const auto& [file, rows] : expected_rows()) {
+    if (!file.ends_with(".fast5")) continue;
+    EXPECT_EQ(qc(data(file), "via = { transport = '" + GetParam() + "' }"), rows) << file;
+    reads += rows.size();
+  }
+  EXPECT_EQ(reads, 34U);
+}
+
 std::vector<std::string> transports() {
   std::vector<std::string> names;
   for (const auto& transport : io::transports()) names.emplace_back(transport.name);
